@@ -1,6 +1,6 @@
 /// Judges whether a body arrives too slowly. It has no clock or timer of its own.
 ///
-/// The time during which the receiver holds back the sender does not count.
+/// The time during which the receiver holds back the sender is not measured.
 package struct BodyPace: Sendable {
     package typealias Instant = ContinuousClock.Instant
 

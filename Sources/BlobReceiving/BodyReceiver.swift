@@ -9,7 +9,8 @@ package protocol BodyReceiver: AnyObject {
     /// - Throws: The error with which to refuse the request. Call ``abandon()`` next.
     func receive(_ bytes: UnsafeRawBufferPointer) throws(BlobError)
 
-    /// Ends a complete body. Call this method only after the connection has confirmed that the body is complete.
+    /// Completes the request and returns its response. Call this method only after the connection has confirmed that
+    /// the body is complete.
     func answer() throws(BlobError) -> RequestAnswer
 
     /// Ends a request that will not be completed. A second call has no effect.
@@ -53,7 +54,7 @@ package struct RequestAnswer: Sendable {
     }
 }
 
-/// The cause of an error with its own response status, used to refuse a request about an upload.
+/// The cause of an error that refuses a request about an upload with a specific response status.
 package struct RequestRefusal: Error {
     /// The registry of problem types (RFC 9457, section 4.2).
     private static let problems = "https://iana.org/assignments/http-problem-types"
@@ -106,9 +107,10 @@ extension BlobError {
 
 /// A part that has arrived completely, reported as one line of JSON for people and programs.
 package struct ReceivedPart: Codable, Equatable, Sendable {
-    /// The last component of the path for a raw body, or the name of the field for a part of a form.
+    /// The name of the field for a part of a form; otherwise the file name of the upload or the last component of the
+    /// path.
     package var name: String
-    /// The file name that the sender specified. Only parts of forms have one.
+    /// The file name that the sender specified for a part of a form or for a resumable upload; nil otherwise.
     package var filename: String?
     package var mediaType: String?
     package var byteCount: Int64

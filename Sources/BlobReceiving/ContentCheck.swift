@@ -5,7 +5,7 @@ import BlobTransfer
 struct ContentCheck {
     private var checks: [(check: StatedDigestCheck, origin: String)]
 
-    /// Creates a check of no bytes yet. Ignores digests whose algorithms are unavailable.
+    /// Creates a check to which no bytes have been added. Ignores digests whose algorithms are unavailable.
     init(_ digests: [BlobStatedDigest]) {
         self.checks = digests.compactMap { digest in StatedDigestCheck([digest]).map { ($0, digest.origin) } }
     }
@@ -22,7 +22,7 @@ struct ContentCheck {
 
     /// Compares all digests. This must be the last call.
     ///
-    /// - Throws: A refusal with 400 for a digest that does not match, or with the status that tus defines for it.
+    /// - Throws: A refusal with 400 for a digest that does not match, or with 460 for the checksum of a tus request.
     mutating func finish() throws(BlobError) {
         for index in self.checks.indices {
             do throws(BlobError) {

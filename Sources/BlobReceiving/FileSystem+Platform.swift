@@ -25,7 +25,8 @@ final class FileSystem {
 
     static var canSynchronize: Bool { self.syncfs != nil }
 
-    /// Waits until all writes are on the disk, which takes no longer than for a single file (syncfs(2)).
+    /// Waits until all pending writes of the file system are on the disk (syncfs(2)). This takes no longer than
+    /// synchronising a single file. Has no effect if the C library lacks this function.
     func synchronize() throws(BlobError) {
         guard let syncfs = Self.syncfs, syncfs(self.descriptor.number) != 0 else { return }
         throw BlobError(systemError: errno, doing: "Could not synchronise the files in \(self.folder)")

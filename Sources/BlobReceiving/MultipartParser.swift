@@ -225,10 +225,10 @@ package struct MultipartParser {
     }
 }
 
-/// The header of a part. Values that may not be text are stored as bytes.
+/// The header of a part. Values that may not be valid text are stored as bytes.
 package struct MultipartHeader: Equatable, Sendable {
-    /// The name of the field as received. The escapes of browsers (`%22 %0D %0A`) are kept, because a name may also
-    /// contain these characters literally.
+    /// The name of the field as received. The escapes of browsers (`%22 %0D %0A`) are not decoded, because a name may
+    /// also contain these characters literally.
     package let name: [UInt8]
 
     /// The file name; nil for a field that is not a file.

@@ -49,7 +49,8 @@ final class ReceivedFile {
         return path
     }
 
-    /// Adds a hard link to a file under the name, or under the first unused name of `NAME-2`, `NAME-3` and so on.
+    /// Creates a hard link to a file with the given name, or with the first unused name of `NAME-2`, `NAME-3` and so
+    /// on.
     ///
     /// - Returns: The new path of the file.
     static func linkFile(_ path: String, in folder: String, as name: String) throws(BlobError) -> String {
@@ -125,7 +126,7 @@ package enum ReceiverLock {
         ".\(name).\(String(self.ownerOffset, radix: 36))-\(String(number, radix: 36)).part"
     }
 
-    /// Returns the mark in a name created by ``temporaryName(for:number:)``; nil for any other name.
+    /// Returns the owner's offset in a name created by ``temporaryName(for:number:)``; nil for any other name.
     private static func owner(of name: String) -> Int64? {
         guard let match = name.wholeMatch(of: /\..+\.([0-9a-z]{1,13})-[0-9a-z]{1,13}\.part/) else { return nil }
         return Int64(match.output.1, radix: 36)
@@ -150,7 +151,8 @@ package enum ReceiverLock {
 
 /// Converts file names chosen by senders into safe ones.
 package enum SafeFileName {
-    /// The maximum length in bytes, which leaves room for a number and a mark in the 255 bytes of file systems.
+    /// The maximum length in bytes, which leaves space for a number and the owner's offset within the 255 bytes that
+    /// file systems allow.
     static let maximumByteCount = 200
 
     private static let keptCharacters = ByteSet(
@@ -175,7 +177,7 @@ package enum SafeFileName {
 ///
 /// Remembers the last numbers, so that a repeated name costs no more than a new one.
 enum FileNumbers {
-    /// The maximum number of remembered names. Beyond it, all are discarded, and their numbers are searched again.
+    /// The maximum number of remembered names. Beyond it, all are discarded, and their numbers are determined again.
     private static let maximumNameCount = 100_000
 
     private static let nextNumbers = Locked<[String: Int]>([:])
@@ -194,7 +196,7 @@ enum FileNumbers {
         while true {
             let candidate = self.path(path, number)
             if try claim(candidate) {
-                // An unnumbered name can be found again without any cost.
+                // An unnumbered name need not be remembered, because each search begins with it.
                 if number > 1 { self.remember(number + 1, of: path) }
                 return candidate
             }

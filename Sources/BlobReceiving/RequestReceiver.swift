@@ -83,7 +83,8 @@ package final class RequestReceiver: BodyReceiver {
 
     /// Returns the response with the parts in order, after naming their files.
     ///
-    /// - Throws: A refusal with 400 if the body does not match the announced digests.
+    /// - Throws: A refusal with 400 if the body does not match the announced digests; the errors of the form and of the
+    ///   disk.
     package func answer() throws(BlobError) -> RequestAnswer {
         try self.check.finish()
         if let parser { try parser.finish() } else { try self.end() }

@@ -58,7 +58,7 @@ final class ResumableReceiver: BodyReceiver {
     }
 
     func answer() throws(BlobError) -> RequestAnswer {
-        // After an error, the bytes are dropped as if the request had been abandoned.
+        // After an error, the bytes are discarded as if the request had been abandoned.
         try self.check.finish()
         self.isOver = true
         var (status, fields, offset) = (self.status, self.fields, Int64(0))

@@ -92,7 +92,7 @@ final class ResumableUpload: Sendable {
 
     /// Opens an upload of this receiver or an earlier one.
     ///
-    /// - Throws: A refusal with 404 if the upload does not exist, or with 423 while another process has it open.
+    /// - Throws: A refusal with 404 if the upload does not exist, or with 423 while another process uses it.
     init(_ identifier: String, in folder: String) throws(BlobError) {
         let path = Self.path(of: identifier, in: folder)
         guard var record = try UploadRecord(contentsOf: path + Self.recordSuffix) else { throw RequestRefusal.missing }
@@ -114,6 +114,8 @@ final class ResumableUpload: Sendable {
         if record.isComplete, status.linkCount > 1 { file.hide() }
     }
 
+    /// Returns a snapshot of the upload's state.
+    ///
     /// - Parameter interrupting: True to revoke the permit of the writing request, so that the number of bytes no
     ///   longer changes.
     func facts(interrupting: Bool = false) throws(BlobError) -> Facts {
@@ -175,7 +177,8 @@ final class ResumableUpload: Sendable {
     /// Ends a writing request and synchronises its bytes.
     ///
     /// - Parameters:
-    ///   - keeping: False to drop the bytes of the request, which must be a checked one.
+    ///   - keeping: False to discard the request's bytes, which is possible only if the request was begun as a checked
+    ///     one.
     ///   - isLast: True if no more bytes follow.
     /// - Returns: The number of bytes that have arrived.
     /// - Throws: A refusal with 400 if bytes are missing after the last request.
@@ -268,7 +271,7 @@ final class ResumableUpload: Sendable {
         try record.store(at: self.recordPath)
     }
 
-    /// Revokes the permit of the current request, and drops its bytes unless their check is complete.
+    /// Revokes the permit of the current request, and discards its bytes unless their check is complete.
     private func interrupt(_ state: inout State) throws(BlobError) {
         state.permit = Permit(number: state.permit.number + 1)
         guard let verified = state.record.verifiedByteCount else { return }
@@ -339,7 +342,7 @@ final class UploadFile: Sendable {
         }
     }
 
-    /// Calls `take` with each piece of the file's first bytes, read from the disk or the system's cache.
+    /// Reads the first `byteCount` bytes of the file, and calls `take` with each piece.
     func read(_ byteCount: Int64, _ take: (UnsafeRawBufferPointer) throws(BlobError) -> Void) throws(BlobError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.readByteCount, alignment: 4096)
         defer { buffer.deallocate() }
@@ -435,7 +438,8 @@ struct UploadRecord: Codable, Equatable {
 
     /// Sets the length of an upload of which `offset` bytes have arrived.
     ///
-    /// - Throws: A refusal with 400 if the length differs from the known one, or with 413 if it exceeds the limit.
+    /// - Throws: A refusal with 400 if the length differs from the known one or is less than `offset`, or with 413 if
+    ///   it exceeds the limit.
     mutating func bound(at byteCount: Int64, from offset: Int64) throws(BlobError) {
         let limit = self.part.byteCount
         guard byteCount >= offset, self.has(.unbounded) || byteCount == limit else {

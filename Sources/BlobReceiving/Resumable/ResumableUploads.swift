@@ -7,16 +7,18 @@ package protocol ResumableRequest: Sendable {
     /// True for a request with the whole body of a new upload, which may be received like an ordinary request.
     var isWholeBody: Bool { get }
 
-    /// Carries out a request without a body, or returns the receiver for its body.
+    /// Returns the receiver for the request's body. A request without a body is carried out immediately.
     ///
     /// - Throws: An error with a ``RequestRefusal`` as its cause, and the errors of the disk.
     func makeReceiver(in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver
 }
 
 extension ResumableRequest {
-    /// Returns the receiver for the request as ``makeReceiver(in:)`` does; nil to receive it like an ordinary request.
+    /// Returns the receiver for the request; nil if nothing is stored and the request can be received like an ordinary
+    /// one.
     ///
     /// - Parameter uploads: The uploads; nil if nothing is stored.
+    /// - Throws: The errors of ``makeReceiver(in:)``; a refusal with 501 if the request needs stored uploads.
     package func makeReceiver(_ uploads: ResumableUploads?) throws(BlobError) -> (any BodyReceiver)? {
         if let uploads { return try self.makeReceiver(in: uploads) }
         guard self.isWholeBody else {
@@ -55,7 +57,7 @@ package final class ResumableUploads: Sendable {
         let files = FileManager.default
         for name in (try? files.contentsOfDirectory(atPath: folder)) ?? [] {
             guard name.wholeMatch(of: /\.[0-9a-f]{32}\.upload(\.json)?/) != nil else { continue }
-            // The modification date of the bytes also counts for their record.
+            // The modification date of the bytes also applies to their record.
             let bytes = "\(folder)/\(name.prefix(ResumableUpload.fileNameLength))"
             let path = files.fileExists(atPath: bytes) ? bytes : "\(folder)/\(name)"
             let change = (try? files.attributesOfItem(atPath: path))?[.modificationDate] as? Date
@@ -90,9 +92,10 @@ package final class ResumableUploads: Sendable {
         return upload
     }
 
-    /// Creates a final upload, or returns the one that an earlier request with the same words created.
+    /// Creates a final upload, or returns the upload that an earlier request with the same words created.
     ///
-    /// The sender of the earlier request may not have received the response.
+    /// The sender of the earlier request may not have received the response. The words are the identifiers of the parts
+    /// and the metadata.
     ///
     /// - Complexity: Copies the bytes of all parts.
     func concatenate(
@@ -112,7 +115,7 @@ package final class ResumableUploads: Sendable {
 
     /// Returns the object that represents an upload. An upload has only one such object.
     ///
-    /// - Throws: A refusal with 404 if the upload does not exist.
+    /// - Throws: A refusal with 404 if the upload does not exist, or with 423 while another process uses it.
     func find(_ identifier: String) throws(BlobError) -> ResumableUpload {
         guard identifier.wholeMatch(of: /[0-9a-f]{32}/) != nil else { throw RequestRefusal.missing }
         return try self.entries.withLock { entries throws(BlobError) in

@@ -19,8 +19,9 @@ package struct TusRequest: ResumableRequest {
 
     /// Creates the request; fails if it does not belong to this protocol.
     ///
-    /// A request belongs to this protocol if it names a version, regardless of its path, or if it is an `OPTIONS`
-    /// request. `X-HTTP-Method-Override` replaces the method of a request that names a version.
+    /// A request belongs to this protocol if it is an `OPTIONS` request, or if it names a version and its method is
+    /// `POST`, `HEAD`, `PATCH` or `DELETE`, regardless of its path. In a request that names a version,
+    /// `X-HTTP-Method-Override` replaces the method, and any method belongs to this protocol.
     package init?(method: String, path: String, fields: some Sequence<RequestAnswer.Field>) {
         self.fields = Dictionary(fields.map { ($0.name.lowercased(), $0.value) }) { first, _ in first }
         self.digests = RequestDigests(fields)
@@ -88,7 +89,7 @@ package struct TusRequest: ResumableRequest {
     ///
     /// - Parameter value: The value of `Upload-Concat`: `final;` and the URLs of the parts, separated by spaces.
     /// - Throws: A refusal with 400 for any other value, and for a part that is not a partial upload or is not
-    ///   complete; with 404 for a part that does not exist.
+    ///   complete; with 404 for a part that does not exist; with 413 for more bytes than the limit.
     private func concatenate(_ value: String, in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
         let words = value.split(separator: ";", maxSplits: 1)
         guard words.count == 2, words[0] == "final" else {

@@ -27,7 +27,7 @@ public struct BlobTransferSettings: Sendable, Equatable {
     /// The time limit for connecting, including TLS.
     public var connectLimit = Duration.seconds(30)
 
-    /// Creates settings with curl's defaults.
+    /// Creates the default settings.
     public init() {}
 
     /// A user and a password, sent with Basic authentication.

@@ -231,7 +231,8 @@ final class CurlHandle {
         return blob_curl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T, &microseconds) != CURLE_OK || microseconds > 0
     }
 
-    /// Returns libcurl's description of an error, without secrets: libcurl quotes a proxy URL that it cannot parse.
+    /// Returns libcurl's description of an error. Removes secrets from the quoted text, because libcurl quotes a proxy
+    /// URL that it cannot parse.
     private func explanation(of code: CURLcode) -> String {
         let text = String(cString: self.errorBuffer)
         guard !text.isEmpty else { return Self.text(of: code) }
@@ -242,7 +243,7 @@ final class CurlHandle {
     /// Returns the error for a request's result code.
     ///
     /// - Parameters:
-    ///   - stage: The progress of the upload, as the end of the sentence; nil for a request without a body.
+    ///   - stage: The progress of the upload, which ends the message; nil for a request without a body.
     ///   - isRepeatable: True if the request may be repeated after the server has received it.
     func error(for code: CURLcode, stage: String? = nil, isRepeatable: Bool = true) -> BlobError {
         let text = self.explanation(of: code)

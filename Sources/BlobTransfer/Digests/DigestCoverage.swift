@@ -10,7 +10,8 @@ import BlobDeflate
 /// bytes in order, from one reader or several consecutive ones. Bytes that the job has already read are not compared
 /// again.
 ///
-/// Memory is bounded: at most 16,384 runs of 40 bytes each are kept. The bytes of any further runs count as unread.
+/// Memory is bounded: at most 16,384 runs of 40 bytes each are kept. The bytes of any further runs are treated as
+/// unread.
 final class DigestCoverage: Sendable {
     /// Contiguous bytes within one stated range.
     private struct Run {
@@ -22,7 +23,7 @@ final class DigestCoverage: Sendable {
     private struct State {
         /// The runs in order, without overlaps.
         var runs: [Run] = []
-        /// Whether the digests of each stated range were compared, keyed by the index of a range that has been read.
+        /// Whether the digests of each range that has been read were compared, keyed by the index of the range.
         var isProven: [Int: Bool] = [:]
         /// The checks of passes that ended early, which continue if the job resumes reading there.
         var interrupted: [StatedDigestCheck] = []
@@ -46,7 +47,8 @@ final class DigestCoverage: Sendable {
         }
     }
 
-    /// Returns the checks for a pass from an offset: those that the job interrupted there, or a new one.
+    /// Returns the checks for a pass from an offset: the checks that were interrupted there, and a new check if a
+    /// stated range begins there.
     func begin(at byteOffset: Int64) -> [StatedDigestCheck] {
         let new = self.ranges.first { $0.start == byteOffset }?.makeCheck()
         return self.state.withLock { state in
@@ -70,10 +72,10 @@ final class DigestCoverage: Sendable {
     ///
     /// - Parameters:
     ///   - checks: The checks of the reader's pass. Completed checks are removed.
-    ///   - proven: The end of the bytes, counted from the first one, that the reader's pass has proven, and the last
-    ///     proof.
-    /// - Returns: The proof of the whole object once all of it has been read. The inner optional is nil if the digest
-    ///   of a part could not be compared because of the order in which the part was read.
+    ///   - proven: The offset up to which the reader's pass has verified all bytes from the first, and the last digest
+    ///     that was compared.
+    /// - Returns: The digest that was compared for the whole object, once all of it has been read. The inner optional
+    ///   is nil if the digest of a part could not be compared because of the order in which the part was read.
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     func pass(
         _ bytes: UnsafeRawBufferPointer, at byteOffset: Int64, _ checks: inout [StatedDigestCheck],

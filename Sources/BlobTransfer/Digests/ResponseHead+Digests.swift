@@ -29,7 +29,7 @@ extension ResponseHead {
         BlobStatedDigest.list(field, self.values(of: field.lowercased()))
     }
 
-    /// The MD5 in the ETag of a store, 32 hexadecimal digits; nil for any other ETag.
+    /// The MD5 in an ETag of 32 hexadecimal digits, as object stores send; nil for any other ETag.
     package var tagDigest: BlobStatedDigest? {
         let text = (self.value(of: "etag") ?? "").split(separator: "\"", omittingEmptySubsequences: false)
         guard text.count == 3, text[0].isEmpty, text[2].isEmpty, text[1].utf8.count == 32,

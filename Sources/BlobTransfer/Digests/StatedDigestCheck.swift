@@ -16,7 +16,7 @@ package struct StatedDigestCheck {
     /// The offset after the last byte added so far.
     package private(set) var reached: Int64
 
-    /// Creates a check of no bytes yet; fails if none of the digests can be computed.
+    /// Creates a check to which no bytes have been added; fails if none of the digests can be computed.
     ///
     /// - Parameter start: The offset of the first byte that the digests cover.
     package init?(_ digests: [BlobStatedDigest], from start: Int64 = 0, to end: Int64? = nil) {
@@ -33,7 +33,7 @@ package struct StatedDigestCheck {
     /// The checksum of the bytes added so far; nil if the algorithm's digests cannot be combined.
     var sum: CyclicSum? { self.hasher as? CyclicSum }
 
-    /// True if the digests cover a stated range.
+    /// Returns true if the digests cover a stated range.
     func covers(_ range: StatedRange) -> Bool {
         self.start == range.start && self.end == range.end && range.digests.contains(self.stated[0])
     }
@@ -48,7 +48,7 @@ package struct StatedDigestCheck {
 
     /// Compares the digest of all bytes. This must be the last call.
     ///
-    /// - Parameter sum: The checksum of all bytes if they were not added to this check; nil uses the added bytes.
+    /// - Parameter sum: The checksum of all bytes if they were not added to this check; nil to use the added bytes.
     /// - Returns: The algorithm and the origin of the digest, such as `SHA-256 (Repr-Digest)`.
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     package mutating func finish(_ sum: CyclicSum? = nil) throws(BlobError) -> String {

@@ -12,8 +12,9 @@ public struct BlobDownloadOptions: Sendable {
 
     /// The number of connections, from 1 to 16, each of which reads a part of the bytes. The default is 4.
     ///
-    /// Fewer connections are used if less than 2 MiB per connection is missing, and a single one unless the source is a
-    /// server with ranges and a strong validator. An interruption loses at most the last 1 MiB of each connection.
+    /// Fewer connections are used if less than 2 MiB per connection is missing. A single connection is used unless the
+    /// source is on a server that supports ranges and states a strong validator. An interruption loses at most the last
+    /// 1 MiB of each connection.
     public var connectionCount = 4
 
     /// Called on the reading thread with the number of bytes in the file and the total; the total is nil if unknown.

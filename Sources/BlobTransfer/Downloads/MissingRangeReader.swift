@@ -33,7 +33,7 @@ struct MissingRangeReader {
     var isParallel: Bool { self.context.readsPartsInParallel }
 
     /// - Parameters:
-    ///   - connectionCount: The number of connections, from 1, for a source that benefits from several.
+    ///   - connectionCount: The number of connections, at least 1, for a source that benefits from several.
     ///   - onBytes: Called with the number of bytes received, which is negative for bytes that must be read again, and
     ///     with the length of the content; nil while the length is unknown.
     init(
@@ -43,7 +43,7 @@ struct MissingRangeReader {
         (self.source, self.info, self.file, self.onBytes) = (source, info, file, onBytes)
         let runs = file.missing
         let missing = runs.reduce(0) { $0 + ($1.end ?? info.byteCount ?? $1.start) - $1.start }
-        // Parts of an origin are checked as thoroughly as a single pass; members and filters have their own checks.
+        // Reading an origin in parts checks as much as a single pass does; members and filters have their own checks.
         let isOrigin =
             source.locator.map { !$0.scheme.contains("+") && $0.selectors.isEmpty } ?? false
             && source.first(ofType: (any BlobLayer).self) == nil

@@ -20,8 +20,8 @@ final class PartialFile {
             self.digests = (digests + info.digests).map { "\($0.algorithm) \($0.value.hexadecimal)" }
         }
 
-        /// Returns true if the versions and the lengths are equal and the content is the same, judged by a digest that
-        /// both have, or by equal validators if one of them has no digest.
+        /// Returns true if the versions and the lengths are equal and the content is the same. This requires a digest
+        /// that both have in common or, if one of them has no digests, equal validators.
         func isSame(as other: Self) -> Bool {
             guard self.version == other.version, self.byteCount == other.byteCount else { return false }
             let areEqual = self.validator == other.validator
@@ -42,7 +42,7 @@ final class PartialFile {
         init(at byteOffset: Int64) { self.byteOffset = byteOffset }
     }
 
-    /// The length of a block in bytes. A kill loses at most the block being written.
+    /// The length of a block in bytes. If the process is killed, only the blocks being written are lost.
     static let blockByteCount: Int64 = 1 << 20
     /// The number of bytes after which the file and its record are synchronised to disk.
     private static let synchronisedByteCount: Int64 = 64 << 20
@@ -65,7 +65,7 @@ final class PartialFile {
     static func partPath(_ path: String) -> String { path + ".blob-part" }
     static func recordPath(_ path: String) -> String { path + ".blob-part.record" }
 
-    /// Opens and reads the files of an earlier download, if there are any.
+    /// Opens the file and its record, and verifies the blocks of an earlier download, if any.
     ///
     /// - Parameters:
     ///   - digests: The digests that the user expects.
@@ -170,7 +170,7 @@ final class PartialFile {
         return try self.contentFile.bytes(at: byteOffset - count, count: Int(count), named: self.partPath)
     }
 
-    /// Writes the next bytes at a place.
+    /// Writes the next bytes at a position, and advances it.
     func append(_ bytes: UnsafeRawBufferPointer, at place: inout Place) throws(BlobError) {
         guard lseek(self.contentFile.number, off_t(place.byteOffset), SEEK_SET) == place.byteOffset else {
             throw writeFailure("Could not seek in \(self.partPath)")

@@ -1,6 +1,6 @@
 package import BlobCore
 
-/// A header field of a request.
+/// A header field of a request or response.
 public struct BlobHTTPField: Sendable, Equatable {
     /// The name, as sent or received.
     public let name: String
@@ -43,7 +43,7 @@ public struct BlobHTTPField: Sendable, Equatable {
         }
     }
 
-    /// Validates each field of a request as ``validate(reserved:_:)`` does.
+    /// Validates all fields of a request with ``validate(reserved:_:)``.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument``, also for a repeated field that must be unique.
     package static func validate(

@@ -74,21 +74,22 @@ package struct ResponseHead: Sendable {
     /// The encodings of the representation, in lower case and in the order in which they were applied (RFC 9110,
     /// section 8.4).
     ///
-    /// Omits `identity`, which encodes nothing, and `aws-chunked`, the framing of a request that some stores keep.
+    /// Omits `identity`, which encodes nothing, and `aws-chunked`, the framing of a request, which some object stores
+    /// retain.
     package var contentCodings: [String] {
         self.values(of: "content-encoding").flatMap { $0.split(separator: ",") }
             .map { $0.filter { !$0.isWhitespace }.lowercased() }
             .filter { !["", "identity", "aws-chunked"].contains($0) }
     }
 
-    /// The time of the response by the server's clock, in seconds since 1970; nil if the response has no date.
+    /// The time of the response by the server's clock, in seconds since 1970; nil if the response has no valid date.
     package var date: Int64? { self.value(of: "date").flatMap(Self.seconds) }
 
     /// The longest delay that a server can request, in seconds: a day.
     private static let longestRetryDelay: Int64 = 86_400
 
     /// The delay in a `Retry-After` field, specified in seconds or as a date (RFC 9110, section 10.2.3), at most a day;
-    /// nil if the field is missing.
+    /// nil if the field is missing or invalid.
     package var retryDelay: Duration? {
         guard let text = self.value(of: "retry-after"),
             let seconds = Int64(text) ?? Self.seconds(text).map({ max(0, $0 - Int64(time(nil))) }), seconds >= 0

@@ -36,7 +36,7 @@ package struct SentSecrets {
         }
     }
 
-    /// Returns an external text with each secret replaced by `***`.
+    /// Returns text from a server or a library, with each secret replaced by `***`.
     package func removed(from text: String) -> String {
         // The longest secret first, because a secret may contain another one.
         self.texts.sorted { $0.utf8.count > $1.utf8.count }.reduce(text) { $0.replacing($1, with: "***") }

@@ -24,8 +24,8 @@ struct PeerSocket: Equatable {
     /// while the peer's side is open.
     ///
     /// A system resets a connection if its program closed it with unread data. Data that arrives after the program
-    /// closed the connection, such as the closing message of TLS, also causes a reset. Linux distinguishes the two: the
-    /// latter is `EPIPE`.
+    /// closed the connection, such as the closing message of TLS, also causes a reset. Linux reports the latter as
+    /// `EPIPE`.
     func takeReset() -> Bool? {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { buffer in
             // A peer that sends endlessly must not delay other connections.
@@ -87,8 +87,8 @@ final class OpenSockets {
         }
     }
 
-    /// Assigns the socket with the two ports to a transfer until it is closed or released; returns nil unless it is
-    /// unique.
+    /// Assigns the socket with the two ports to a transfer until it is closed or released; returns nil unless exactly
+    /// one socket has these ports.
     func claim(localPort: CInt, remotePort: CInt, for user: any SocketUser) -> CInt? {
         for descriptor in self.descriptors {
             guard let ports = Ports(of: descriptor) else { continue }

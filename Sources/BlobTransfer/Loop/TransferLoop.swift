@@ -37,8 +37,8 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
     private var lookups = LookupLimiter()
     private var sinksToFlush: [ObjectIdentifier: any TransferSink] = [:]
     private var nextCheck = CompactInstant.now
-    /// The time at which this turn began, so that events need no system call. It is at most one turn old. Used only on
-    /// the thread of the loop.
+    /// The time at which the current pass of the loop began, so that events need no system call. Used only on the
+    /// thread of the loop.
     private(set) var time = CompactInstant.now
 
     init(
@@ -183,7 +183,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
 
 /// A transfer that ``TransferLoop`` runs. All methods are called on the thread of the loop.
 protocol LoopTransfer: AnyObject {
-    /// Begins the request when its turn comes. Has no effect after the transfer has ended.
+    /// Begins the request. Called once its lookup may start. Has no effect after the transfer has ended.
     func connect(_ loop: TransferLoop)
 
     /// Processes a line of the response head; returns false to end the request.
@@ -207,7 +207,7 @@ protocol LoopTransfer: AnyObject {
 /// The transfers whose hosts are being looked up, and those that wait for a lookup.
 ///
 /// libcurl starts a thread for each lookup that its cache cannot answer, and cannot stop it. A lookup therefore counts
-/// until it has finished, even if its transfer was cancelled.
+/// towards the limit until it has finished, even if its transfer was cancelled.
 struct LookupLimiter {
     /// The maximum number of concurrent lookups.
     static let maximumLookupCount = 32

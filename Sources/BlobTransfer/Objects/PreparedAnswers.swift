@@ -14,7 +14,7 @@ struct PreparedAnswers {
             (self.range, self.position, self.starts) = (range, position, starts)
         }
 
-        /// True for a range that is streamed rather than kept.
+        /// True for a range that is streamed rather than held in memory completely.
         fileprivate var isLong: Bool { self.range.count > PreparedAnswers.maximumPieceByteCount }
 
         /// The number of bytes of the response that may be kept in memory.
@@ -59,7 +59,7 @@ struct PreparedAnswers {
     private static let maximumRequestCount = 64
     /// The maximum number of unread bytes in all responses.
     private static let maximumByteCount: Int64 = 16 << 20
-    /// The maximum length of a range that is requested as a whole and kept completely.
+    /// The maximum length of a range that is requested as a whole and held in memory completely.
     static let maximumPieceByteCount: Int64 = 2 << 20
     /// The maximum number of concurrently requested pieces of a long range, including the piece being read.
     private static let maximumPieceCount: Int64 = 4
@@ -69,7 +69,8 @@ struct PreparedAnswers {
     private static let maximumDistance = 16
     /// The age at which a response without readers is removed to make room for others.
     private static let maximumIdleTime = Duration.seconds(30)
-    /// The age at which a response that waits for room is requested again, because its server may have timed out.
+    /// The age at which a response that waits for free memory is requested again, because its server may have timed
+    /// out.
     private static let maximumPauseTime = Duration.seconds(5)
 
     private var plans = Fifo<Plan>()
@@ -139,7 +140,7 @@ struct PreparedAnswers {
         return unread
     }
 
-    /// Removes and returns the responses to cancel because they have waited too long for room.
+    /// Removes and returns the responses to cancel because they have waited too long for free memory.
     mutating func removeStale(at now: CompactInstant = .now) -> [RemoteBody] {
         let stale = self.prepared.filter { prepared in
             prepared.body.isPaused && !prepared.body.hasReaders && prepared.since + Self.maximumPauseTime < now
@@ -170,9 +171,9 @@ struct PreparedAnswers {
         self.prepared.append(Prepared(body: body, plan: plan, since: now))
     }
 
-    /// Drops a response after a reader has read its bytes from an offset, unless more reads are expected.
+    /// Removes a response after a reader has read its bytes from an offset, unless more reads are expected.
     ///
-    /// - Returns: True if the response was dropped.
+    /// - Returns: True if the response was removed.
     mutating func didRead(_ body: RemoteBody, from byteOffset: Int64) -> Bool {
         guard let index = self.prepared.firstIndex(where: { $0.body === body }),
             self.prepared[index].plan.finishRead(at: byteOffset)

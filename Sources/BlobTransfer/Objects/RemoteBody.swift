@@ -2,8 +2,8 @@ import BlobCore
 
 /// The bytes of one response, a window into an object that grows while the response arrives.
 ///
-/// The response is kept completely for any number of readers or, if it is a stream, dropped as its only reader reads
-/// it.
+/// The response is held in memory completely for any number of readers. If it is a stream, its bytes are instead
+/// discarded as its only reader reads them.
 final class RemoteBody: TransferSink {
     enum Step {
         case bytes, notYet
@@ -112,9 +112,9 @@ final class RemoteBody: TransferSink {
 
     var hasReaders: Bool { self.state.withLock { !$0.slots.isEmpty } }
 
-    /// Makes the caller the only reader of a response that is too long to keep.
+    /// Makes the caller the only reader of a response that is too long to hold in memory completely.
     ///
-    /// - Returns: False if the response has another owner or can be kept.
+    /// - Returns: False if the response has another owner or can be held in memory completely.
     func becomeStream(at byteOffset: Int64) -> Bool {
         let isStream = self.state.withLock { state in
             guard state.hasHead, !state.isStream, state.isLong, byteOffset >= state.blocks.start, state.failure == nil
@@ -183,12 +183,12 @@ final class RemoteBody: TransferSink {
         }
     }
 
-    /// Registers a reader's slot, which then fires at each change.
+    /// Registers a reader's waker slot, which then fires at each change.
     func join(_ slot: BlobWakerSlot) { self.state.withLock { $0.slots[ObjectIdentifier(slot)] = slot } }
 
     var hasHead: Bool { self.state.withLock { $0.hasHead } }
 
-    /// Makes readers wait as they do for the head, or ends this wait.
+    /// Makes readers wait as if the head had not arrived, or ends this wait.
     func setHeld(_ isHeld: Bool) {
         self.state.withLock { $0.isHeld = isHeld }
         self.flush()
@@ -200,13 +200,13 @@ final class RemoteBody: TransferSink {
     /// The comparison with the digests of this response; nil unless the response was cut off.
     var cutCheck: StatedDigestCheck? { self.state.withLock { $0.failure == nil ? nil : $0.digestCheck } }
 
-    /// Unregisters a reader's slot. A stream ends with its reader.
+    /// Unregisters a reader's waker slot. A stream ends with its reader.
     func leave(_ slot: BlobWakerSlot, isOwner: Bool) {
         _ = self.state.withLock { $0.slots.removeValue(forKey: ObjectIdentifier(slot)) }
         if isOwner { self.cancel() }
     }
 
-    /// Drops the bytes of a response that has ended, and returns their memory for another response.
+    /// Drops the bytes of a response that has ended and has no readers, and returns their memory for another response.
     func takeSpares() -> [Window] {
         self.state.withLock { $0.isOver && $0.slots.isEmpty ? $0.blocks.takeSpares() : [] }
     }
@@ -369,7 +369,7 @@ struct RemoteBodyState {
         byteOffset >= self.blocks.start && (self.limit.map { byteOffset < $0 || self.isStream } ?? true)
     }
 
-    /// Returns the transfer if it is paused and there is room again.
+    /// Returns the transfer if it is paused and few enough bytes are unread.
     mutating func takeResumption() -> Transfer? {
         guard self.isPaused, self.blocks.byteCount <= self.capacity / 2 else { return nil }
         self.isPaused = false
@@ -437,7 +437,7 @@ struct ByteBlocks {
         }
     }
 
-    /// Drops all bytes, and returns the blocks that have no other owners for reuse.
+    /// Drops all bytes. Returns the blocks that have no other owners, so that they can be reused.
     mutating func takeSpares() -> [Window] {
         var free = self.spares
         for index in self.blocks.indices where isKnownUniquelyReferenced(&self.blocks[index]) {

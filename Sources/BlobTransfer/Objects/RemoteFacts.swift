@@ -2,7 +2,7 @@ import BlobCore
 
 /// The facts about one version of an object, obtained from the head of a response.
 struct RemoteFacts: Equatable {
-    /// The info for readers.
+    /// The info that readers report.
     private(set) var info: BlobInfo
 
     /// The digests of the object's parts, in order and without gaps; empty if unknown.
@@ -11,7 +11,8 @@ struct RemoteFacts: Equatable {
     /// The ETag, strong or weak.
     let tag: String?
 
-    /// The value of a condition that the object is unchanged; nil if the head has neither a strong ETag nor a date.
+    /// The value for a condition that requires the object to be unchanged; nil if the head has neither a strong ETag
+    /// nor a date.
     let condition: String?
 
     /// The encoding that was applied to the bytes last, in lower case; nil if the bytes are not encoded.
@@ -107,7 +108,7 @@ struct ContentRange: Equatable {
     /// The length of the object; nil if the server does not state it.
     let byteCount: Int64?
 
-    /// Fails for an invalid text, and for a range that does not fit the length.
+    /// Parses the value; fails for invalid text and for a range that exceeds the length.
     init?(_ text: String) {
         let words = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }

@@ -10,7 +10,7 @@ package final class RemoteObject: Sendable {
         var lastUse = CompactInstant.now
     }
 
-    /// The default number of bytes to keep for the readers of one object.
+    /// The default number of bytes to cache for the readers of one object.
     package static let defaultCacheByteCount: Int64 = 4 << 20
 
     /// The age at which facts and bytes without readers are no longer used, because the object may have changed.
@@ -23,8 +23,8 @@ package final class RemoteObject: Sendable {
 
     /// - Parameters:
     ///   - requests: The requests for the object.
-    ///   - cacheByteCount: The number of bytes to keep for all readers together, from 0. The latest response is always
-    ///     kept, up to 1 MiB.
+    ///   - cacheByteCount: The number of bytes to cache for all readers together, at least 0. The latest response is
+    ///     always cached, up to 1 MiB.
     package init(_ requests: any RemoteRequests, cacheByteCount: Int64 = defaultCacheByteCount) {
         (self.requests, self.cacheByteCount) = (requests, cacheByteCount)
     }
@@ -91,7 +91,8 @@ package final class RemoteObject: Sendable {
 /// This protocol is the interface between ``RemoteObject``, which reads objects, and a network protocol with its
 /// addresses and signatures. A source consists of its locator and a value of this type.
 package protocol RemoteRequests: Sendable {
-    /// Makes the request for the object with the given fields, such as `Range` and a condition, and passes it on.
+    /// Creates the request for the object with the given fields, such as `Range` and a condition, and passes it to
+    /// `completion`.
     ///
     /// Must not block. `completion` is called once, on any thread, possibly before this method returns.
     func makeRequest(
@@ -123,7 +124,7 @@ package protocol RemoteRequests: Sendable {
 
     /// Uses a response that refuses the object to correct later requests; returns true if a new request may succeed.
     ///
-    /// Called once for each part of an object.
+    /// Called at most once for each request.
     func correctsRequest(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool
 
     /// Returns the error for a response that refuses the object.

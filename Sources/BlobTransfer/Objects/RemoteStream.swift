@@ -29,11 +29,10 @@ final class RemoteStream: BlobByteStream {
     private var isAtEnd = false
     private let coverages: DigestCoverages
     private var coverage: DigestCoverage?
-    /// The comparisons with the digests of the object, each from the first byte, and with digests of responses that
-    /// were cut off.
+    /// The checks against digests of the object or of its parts, and against digests of responses that were cut off.
     private var checks: [StatedDigestCheck] = []
-    /// The end of the bytes from the start that digests of the object or of responses have proven, and the last such
-    /// digest.
+    /// The offset up to which digests of the object or of responses have verified all bytes from the start, and the
+    /// last of these digests.
     private var proven: (end: Int64, by: String?) = (0, nil)
     private var hasReported = false
 
@@ -85,7 +84,7 @@ final class RemoteStream: BlobByteStream {
         return first
     }
 
-    /// Moves past the delivered bytes.
+    /// Checks bytes that are about to be delivered, and moves past them.
     private func pass(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         let proof = try self.comparing { () throws(BlobError) in
             try self.coverage?.pass(bytes, at: self.byteOffset, &self.checks, &self.proven)
@@ -94,7 +93,7 @@ final class RemoteStream: BlobByteStream {
         if let proof, let byteCount = self.version.byteCount { self.report(byteCount, proof) }
     }
 
-    /// Discards the version if a digest does not match.
+    /// Calls `compare`, and discards the version if a digest does not match.
     private func comparing<Proof>(_ compare: () throws(BlobError) -> Proof) throws(BlobError) -> Proof {
         do throws(BlobError) {
             return try compare()

@@ -1,6 +1,6 @@
 import BlobCore
 
-/// One version of an object: its facts, and the responses kept for its readers.
+/// One version of an object: its facts, and the responses cached for its readers.
 final class RemoteVersion: Sendable {
     /// The stages of a reader, which determine how many bytes its next request covers.
     enum Progress {
@@ -33,7 +33,7 @@ final class RemoteVersion: Sendable {
         var mustAskForStart = false
         /// The request in progress whose response will state the facts.
         var first: RemoteBody?
-        /// The kept responses, ordered by use with the most recent last.
+        /// The cached responses, ordered by use with the most recent last.
         var bodies: [RemoteBody] = []
         /// The responses requested ahead.
         var prepared = PreparedAnswers()
@@ -183,7 +183,7 @@ final class RemoteVersion: Sendable {
         for body in self.state.withLock({ $0.prepared.cancel(range) }) { body.cancel() }
     }
 
-    /// Leaves a response to its reader alone.
+    /// Stops caching a response, so that only its current reader uses it.
     func release(_ body: RemoteBody) { self.state.withLock { $0.bodies.removeAll { $0 === body } } }
 
     // MARK: Requests
@@ -236,7 +236,7 @@ final class RemoteVersion: Sendable {
         return [range, BlobHTTPField(name, condition)]
     }
 
-    /// Keeps a response; if there are too many bytes, discards the least recently used responses.
+    /// Caches a response; if there are too many bytes, discards the least recently used responses.
     private func keep(_ body: RemoteBody, _ state: inout State) {
         state.bodies.append(body)
         var byteCount = state.bodies.reduce(0) { $0 + $1.plannedByteCount }
@@ -373,7 +373,7 @@ final class RemoteVersion: Sendable {
         return (bytes, range.byteCount)
     }
 
-    /// Stores the facts from the first response, and compares those of later responses with them.
+    /// Stores the facts from the first response, and compares the facts from later responses with them.
     ///
     /// - Parameter reach: The end of the range in the response.
     private func updateFacts(

@@ -9,7 +9,7 @@ public enum ResumableUploadProtocol: String, Codable, Sendable {
     case draft
 }
 
-/// The facts about a source for the creation of its upload.
+/// The facts about a source that are sent when its upload is created.
 struct ResumableMetadata: Sendable {
     let name: String
     let mediaType: String
@@ -99,7 +99,7 @@ struct ResumableRequests: Sendable {
         return location
     }
 
-    /// Joins parts, in order, into an upload with tus, and returns its URL.
+    /// Joins parts, in order, into an upload with tus. Returns its URL and the digests that the server states.
     func join(
         _ parts: [String], _ metadata: ResumableMetadata
     ) async throws(BlobError) -> (location: String, digests: [BlobStatedDigest]) {

@@ -15,8 +15,8 @@ import BlobPlatform
 /// the content; a weak validator, such as the size and times of a file, is not conclusive.
 ///
 /// If a tus server supports checksums, a source with random access is sent in pieces of at most 16 MiB. Each piece is
-/// read twice: once to compute the checksum that is sent with it. If the server states a digest of the whole at the end
-/// and not all pieces were compared, the source is read once more and compared with the digest.
+/// read twice: first to compute its checksum, and then to send it. If the server states a digest of the whole at the
+/// end and not all pieces were compared, the source is read once more and compared with the digest.
 public struct ResumableUploader: Sendable {
     /// The statuses for uploads that do not exist on the server or no longer exist.
     private static let missingStatuses: Set = [404, 410]
@@ -38,16 +38,16 @@ public struct ResumableUploader: Sendable {
     /// The protocol of the server. The default is tus.
     public var wireProtocol = ResumableUploadProtocol.tus
 
-    /// The number of parts to upload concurrently, from 1. The default is 1.
+    /// The number of parts to upload concurrently, at least 1. The default is 1.
     ///
     /// More than one part requires tus, a server that joins parts, and a source with random access. The parts share the
     /// rate limit of the request.
     public var partCount = 1
 
-    /// The file from which another process can continue, removed at the end; nil to keep no state.
+    /// The file from which another process can continue, removed at the end; nil to store no state.
     public var stateFile: UploadStateFile?
 
-    /// The boundary of a form, kept in the state, because the same boundary reproduces the form byte for byte.
+    /// The boundary of a form, stored in the state, because the same boundary reproduces the form byte for byte.
     public var boundary: String?
 
     /// The number of consecutive failures without progress before the upload fails.
@@ -65,15 +65,15 @@ public struct ResumableUploader: Sendable {
     /// Called at the same times as ``onRetry``.
     package var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
 
-    /// Creates an uploader that keeps no state.
+    /// Creates an uploader that stores no state.
     ///
     /// - Parameter request: The request that creates the upload.
     public init(_ request: BlobUploadRequest) { self.request = request }
 
     /// Uploads a source and returns the URL of its upload once the server has received all bytes.
     ///
-    /// A state of different content is replaced. If the upload no longer exists on the server, the upload starts over,
-    /// once.
+    /// A state that belongs to different content is replaced. If the upload no longer exists on the server, the upload
+    /// starts over, once.
     ///
     /// Cancelling the task or the context ends the upload immediately and keeps the state.
     ///
@@ -144,7 +144,7 @@ public struct ResumableUploader: Sendable {
         return rules
     }
 
-    /// Makes a call until it succeeds or fails permanently.
+    /// Repeats a call until it succeeds or fails permanently.
     ///
     /// - Parameters:
     ///   - isUnknown: True while the upload does not exist on the server.
@@ -394,7 +394,8 @@ private struct PieceChecks {
 
 /// The length of the pieces that are sent with a checksum.
 ///
-/// A server keeps a piece completely or not at all, so each piece must arrive before the connection is likely to break.
+/// A server stores a piece completely or not at all, so each piece must arrive before the connection is likely to
+/// break.
 private struct PieceLength {
     private static let maximumByteCount: Int64 = 16 << 20
     private static let minimumByteCount: Int64 = 1 << 10

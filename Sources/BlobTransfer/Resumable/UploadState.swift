@@ -82,7 +82,7 @@ package struct StateFile<State: Codable & Sendable>: Sendable {
     }
 }
 
-/// The lock of a state file, held on a file next to it. That file remains after a kill.
+/// The lock of a state file, held on a file next to it. That file remains if the process is killed.
 ///
 /// The system releases the lock when its process ends for any reason.
 package final class UploadStateLock {

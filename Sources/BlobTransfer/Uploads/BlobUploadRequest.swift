@@ -57,7 +57,7 @@ public struct BlobUploadRequest: Sendable {
         set { self.retry.maximumRetryCount = newValue }
     }
 
-    /// True if making the request twice has no further effect; nil if this is true only of a PUT.
+    /// True if making the request twice has no further effect; nil to assume this only of a PUT.
     package var isRepeatable: Bool?
 
     /// The maximum number of redirections to follow. The default is 0.
@@ -71,7 +71,8 @@ public struct BlobUploadRequest: Sendable {
     /// Called at the same times as ``onRetry``.
     package var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
 
-    /// Called on the upload's task or thread with the number of body bytes handed over so far, and the byte count.
+    /// Called on the upload's task or thread with the number of body bytes handed to the connection so far, and the
+    /// length of the body; the length is nil if unknown.
     ///
     /// Called at most about fifty times a second, and with the final number of each attempt.
     public var onProgress: (@Sendable (_ sent: Int64, _ byteCount: Int64?) -> Void)?

@@ -7,8 +7,8 @@ public import BlobCore
 /// ```
 ///
 /// One thread of the process sends all bodies and receives all responses. Threads of a pool read blocking sources while
-/// there is room for their bytes. No upload occupies a thread of its own, and all uploads share TLS sessions, the
-/// certificate store and the name cache. An upload keeps at most 512 KiB of its body in memory, and libcurl half as
+/// there is buffer space for their bytes. No upload occupies a thread of its own, and all uploads share TLS sessions,
+/// the certificate store and the name cache. An upload keeps at most 512 KiB of its body in memory, and libcurl half as
 /// much; both keep less while many uploads are in progress.
 ///
 /// A PUT of at most 64 KiB with a repeatable source reuses open connections, and leaves its own connection open for
@@ -46,13 +46,13 @@ public struct BlobUploader: Sendable {
     ///   - context: The context. Its deadline applies to the whole upload. Its idle limit applies to the source, and to
     ///     the connection if the request has no idle limit.
     /// - Returns: A response with a status from 200 to 299.
-    /// - Throws: An error of the source, before any other error; ``BlobError/Code/refused`` for any other status, with
-    ///   a ``BlobUploadRefusal`` as the cause; ``BlobError/Code/unavailable`` if no connection could be made;
-    ///   ``BlobError/Code/io`` for a broken connection; ``BlobError/Code/truncated``, ``BlobError/Code/corrupted`` or
-    ///   ``BlobError/Code/limitExceeded`` for a malformed response; ``BlobError/Code/changed`` for content that changed
-    ///   between two requests; ``BlobError/Code/invalidArgument``, ``BlobError/Code/timedOut``, or
-    ///   ``BlobError/Code/cancelled``. An error is transient if repeating the request may succeed and cannot have its
-    ///   effect twice.
+    /// - Throws: An error of the source, which takes precedence over any other error; ``BlobError/Code/refused`` for
+    ///   any other status, with a ``BlobUploadRefusal`` as the cause; ``BlobError/Code/unavailable`` if no connection
+    ///   could be made; ``BlobError/Code/io`` for a broken connection; ``BlobError/Code/truncated``,
+    ///   ``BlobError/Code/corrupted`` or ``BlobError/Code/limitExceeded`` for a malformed response;
+    ///   ``BlobError/Code/changed`` for content that changed between two requests; ``BlobError/Code/invalidArgument``,
+    ///   ``BlobError/Code/timedOut``, or ``BlobError/Code/cancelled``. An error is transient if repeating the request
+    ///   may succeed and cannot have its effect twice.
     public func upload(
         _ source: any BlobInputStreamDataSource, with request: BlobUploadRequest,
         matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()

@@ -25,7 +25,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         var isClosed = false
         var failure: BlobError?
         var isConsumerWaiting = false
-        /// The number of available bytes from which the pump is ready. It is always ready after the end or an error.
+        /// The number of available bytes for which the consumer is woken. The end and an error always wake it.
         var readyByteCount = 1
 
         var available: Int { self.count - self.held }
@@ -64,7 +64,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         self.wake = wake
         let byteCount = reader.isOpen ? reader.info.byteCount : nil
         self.isSmall = byteCount ?? .max <= Self.smallByteCount
-        // Twice the length of a small source, so that there is room to read its end.
+        // Twice the length of a small source, so that there is space to read its end.
         let wanted = byteCount.map { $0 > Self.maximumCapacity ? $0 : 2 * $0 } ?? .max
         let pumpCount = Self.pumpCount.withLock { count in
             count += 1
@@ -118,7 +118,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     /// The info of the source, valid once ``isReady()`` has returned true.
     var sourceInfo: BlobInfo { self.state.withLock { $0.info } }
 
-    /// Calls `body` with all available first bytes. Call this method before the first call to ``take(into:)``.
+    /// Calls `body` with all bytes that are available. Call this method before the first call to ``take(into:)``.
     func withBeginning<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         body(UnsafeRawBufferPointer(rebasing: self.memory[..<self.state.withLock { $0.available }]))
     }

@@ -4,7 +4,7 @@ package import BlobCore
 ///
 /// - Parameters:
 ///   - count: The number of jobs.
-///   - limit: The maximum number of concurrent jobs, from 1.
+///   - limit: The maximum number of concurrent jobs, at least 1.
 ///   - onFailure: Called at the first failure to end the jobs in progress. No job begins after that.
 ///   - job: Runs the job with the given number.
 /// - Returns: The results in the order of the job numbers.

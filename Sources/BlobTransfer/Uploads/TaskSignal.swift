@@ -1,6 +1,6 @@
 package import BlobCore
 
-/// A signal that wakes the waiting task. A signal is kept if no task is waiting; several signals count as one.
+/// A signal that wakes the waiting task. A signal is remembered if no task is waiting; several signals count as one.
 final class TaskSignal: Sendable {
     private enum State {
         case none, signalled

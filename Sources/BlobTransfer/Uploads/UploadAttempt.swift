@@ -18,7 +18,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     private let isRepetition: Bool
     private let detection: BlobUploadRequest.MediaTypeDetection?
     private let notify: @Sendable () -> Void
-    /// The end of the wait for these bytes, once the first byte has arrived.
+    /// The end of the wait for the bytes that identify the media type, once the first byte has arrived.
     private var detectionEnd: CompactInstant?
     private var timer: BlobRegistration?
     // A child context with its own cancellation, because the end of an upload stops its reader but not the job.
@@ -103,7 +103,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     /// Ends the request and the reading.
     func stop() {
         self.context.cancellation.cancel()
-        // A late wake-up of the pump is now for its owner.
+        // From now on, the pump's wake-ups notify the owner instead of the transfer.
         self.begun.take()?.cancel()
         self.pump.stop()
     }

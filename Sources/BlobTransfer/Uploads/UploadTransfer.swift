@@ -111,7 +111,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// Continues when the pump has bytes again.
     func continueBody() { self.perform { self.resumeBody($0) } }
 
-    /// Continues when the exchange has room again.
+    /// Continues when the exchange accepts bytes again.
     func continueAnswer() {
         self.perform { loop in
             guard self.isAnswerPaused else { return }
