@@ -36,7 +36,7 @@ actor PickerUploads {
     ///   - url: The URL of the server. With ``UploadForm/tus``, this is the URL at which the server creates uploads.
     ///   - form: The format that the server accepts.
     ///   - folder: The folder for the queue and for a state file for each upload.
-    ///   - jobCount: The number of concurrent uploads, from 1.
+    ///   - jobCount: The number of concurrent uploads, at least 1.
     ///   - rateLimit: The maximum rate of each upload in bytes per second; nil for no limit.
     /// - Throws: The error of reading a queue.
     init(

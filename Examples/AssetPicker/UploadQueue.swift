@@ -11,10 +11,10 @@ struct UploadItem: Codable, Equatable, Sendable {
     let name: String
     /// The length in bytes, which is an estimate until the upload begins.
     var byteCount: Int64
-    /// The number of bytes sent, from 0.
+    /// The number of bytes sent so far.
     var sent: Int64 = 0
     var phase = Phase.waiting
-    /// The last error since bytes were last sent; nil if there was none.
+    /// The last error since bytes were last sent; nil if no error has occurred.
     var message: String?
 }
 

@@ -41,7 +41,7 @@ final class Pump: NSObject, StreamDelegate {
         self.piece = self.piece.dropFirst(max(count, 0))
     }
 
-    /// Ends the input stream with the given error, or normally if there is none.
+    /// Ends the input stream with the given error, or normally if the error is nil.
     private func finish(throwing error: (any Error)? = nil) {
         if let error { self.pair.finish(throwing: error) } else { self.pair.output.close() }
         self.reader?.close()

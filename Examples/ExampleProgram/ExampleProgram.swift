@@ -1,7 +1,7 @@
 package import BlobStreamsStandard
 package import Foundation
 
-/// The common frame of the examples: their arguments, their registry, and one line and an exit status for an error.
+/// The code that the examples share. It checks the arguments, creates the registry, and reports an error.
 package enum ExampleProgram {
     /// Runs an example with its arguments and the registry of ``BlobRegistry/standardWithLibrary()``.
     ///
@@ -21,7 +21,7 @@ package enum ExampleProgram {
         }
     }
 
-    /// Runs an asynchronous example, as ``run(_:taking:_:)`` does.
+    /// Runs an asynchronous example in the same way as a synchronous one.
     @MainActor package static func run(
         _ usage: String, taking counts: some RangeExpression<Int>, _ body: ([String], BlobRegistry) async throws -> Void
     ) async {
@@ -35,9 +35,9 @@ package enum ExampleProgram {
     /// Prints a line on standard error.
     package static func report(_ line: String) { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
 
-    /// Returns the URL of a server.
+    /// Parses the URL of a server.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` if the text is not such a URL.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the text is not an `http` or `https` URL.
     package static func serverURL(_ text: String) throws(BlobError) -> URL {
         guard let url = URL(string: text), let scheme = url.scheme, ["http", "https"].contains(scheme) else {
             throw BlobError(.invalidArgument, "The server URL must begin with http: or https:, but is '\(text)'.")

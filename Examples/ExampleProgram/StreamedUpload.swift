@@ -1,12 +1,12 @@
 package import BlobStreamsStandard
 package import Foundation
 
-/// The upload of a request whose body is a `BlobInputStream` with a `URLSession`.
+/// Sends a request whose body is a `BlobInputStream` with a `URLSession`.
 ///
 /// `URLSession` alone would lose the body. On Linux, it follows a redirection with an empty body, waits endlessly for
 /// the response to a challenge, and reports neither the error of a stream nor a response that arrives before the
-/// stream's end. This class therefore follows no redirection and answers no challenge, and decides by the state of the
-/// stream. `URLSessionUploader` does more.
+/// stream's end. This class therefore follows no redirection and answers no challenge, and judges success by the state
+/// of the stream. `URLSessionUploader` covers more cases.
 package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     // Safe: the session uses the stream until it signals `completionSignal`. After `init`, only the session changes
     // other members, before that signal.

@@ -12,14 +12,14 @@ package import BlobCore
 /// Options that curl ignores with a warning are errors here, as are its nested parts, `headers=` and `encoder=`.
 /// Several files become several parts with the same name rather than one nested part (RFC 7578, section 4.3).
 package struct FormArgument: Equatable, Sendable {
-    /// The bytes of a part: the value itself, or a locator.
+    /// The content of a part: the value itself, or the locator of a file or of the field's bytes.
     package enum Content: Equatable, Sendable {
         case value(String)
         case file(locator: String)
         case contents(locator: String)
     }
 
-    /// One part, or one of several files.
+    /// The content of one part: a field, or one of the files in a comma-separated list.
     package struct Item: Equatable, Sendable {
         package var content: Content
         package var mediaType: String?
@@ -45,7 +45,7 @@ package struct FormArgument: Equatable, Sendable {
     }
 }
 
-/// Works on bytes, because in a string, a `;` followed by a combining character does not equal `;`.
+/// The parser works on bytes, because in a string, a `;` followed by a combining character does not equal `;`.
 private struct Parser {
     private let bytes: [UInt8]
     private var position = 0

@@ -70,7 +70,7 @@ private struct Assembly {
     private let boundary: MultipartBoundary
     private var segments: [any BlobInputStreamDataSource] = []
     private var validators: [BlobValidator?] = []
-    /// Nil without the trait `Crypto`.
+    /// The hasher for the identity of the body; nil without the trait `Crypto`.
     private var hasher = CryptoDigest.all.first?.makeHasher()
 
     init(_ boundary: MultipartBoundary) { self.boundary = boundary }
@@ -133,7 +133,7 @@ extension MultipartForm {
 
     /// Appends a field for each value in nested parameters.
     ///
-    /// Fields are named and ordered as by AFNetworking: `a[b]` for the value `b` of a dictionary `a`, `a[]` for each
+    /// Fields are named and ordered as in AFNetworking: `a[b]` for the value `b` of a dictionary `a`, `a[]` for each
     /// value of a list `a`, and `a` for each value of a set `a`. Dictionaries are sorted by their keys. Empty
     /// collections are not sent.
     public mutating func appendParts(_ parameters: [String: MultipartValue]) throws(BlobError) {

@@ -15,7 +15,7 @@ public struct MultipartNaming: Hashable, Sendable {
         case browser
         /// The encoding of RFC 2046 and mail, which puts a backslash before `"` and backslash. Use it only for
         /// receivers known to expect it, because many receivers designed for browsers keep the backslash. Line breaks
-        /// count as control characters.
+        /// are treated as control characters.
         case quotedPair
         /// The same encoding as ``browser``, except that in file names, the characters `" \ / ; = %` and line breaks,
         /// which some receivers are known to mishandle, become `_`. Use it for untrusted names.

@@ -5,9 +5,9 @@ import BlobCore
 /// After each packet, reading waits for the delay, so a body is read at no more than `packetByteCount / delay`. The
 /// wait does not occupy a thread.
 public struct MultipartThrottle: Hashable, Sendable {
-    /// The number of bytes between two delays, from 1.
+    /// The number of bytes between two delays, at least 1.
     public let packetByteCount: Int
-    /// The delay after each packet, from 0.
+    /// The delay after each packet, not negative.
     public let delay: Duration
 
     /// The values that AFNetworking suggests for slow networks such as 3G: 16 KiB, then 0.2 s, which is 80 KiB a

@@ -21,7 +21,7 @@ public indirect enum MultipartValue: Hashable, Sendable {
 
     /// Calls `body` with the name and the value of each field.
     ///
-    /// Fields are named and ordered as by AFNetworking: `a[b]` for the value `b` of a dictionary `a`, `a[]` for each
+    /// Fields are named and ordered as in AFNetworking: `a[b]` for the value `b` of a dictionary `a`, `a[]` for each
     /// value of a list `a`, and `a` for each value of a set `a`.
     func forEachField<Failure: Error>(
         _ name: String, _ body: (String, MultipartValue) throws(Failure) -> Void
@@ -62,7 +62,7 @@ extension MultipartValue: ExpressibleByStringLiteral, ExpressibleByArrayLiteral,
     /// Creates a field without bytes.
     public init(nilLiteral: ()) { self = .null }
 
-    /// Creates a dictionary. If a name repeats, its last value is kept.
+    /// Creates a dictionary. If a name is repeated, its last value is used.
     public init(dictionaryLiteral values: (String, MultipartValue)...) {
         self = .dictionary(Dictionary(values) { _, last in last })
     }

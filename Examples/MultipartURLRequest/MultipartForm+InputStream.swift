@@ -10,8 +10,8 @@ extension MultipartForm {
     ///
     /// - Parameters:
     ///   - inputStream: A stream that is not open. Do not use it elsewhere from now on.
-    ///   - byteCount: The number of bytes in the stream, from 0. Reading the body fails if the stream has fewer or more
-    ///     bytes. If the value is nil, the length of the body is unknown.
+    ///   - byteCount: The number of bytes in the stream, at least 0. Reading the body fails if the stream has fewer or
+    ///     more bytes. If the value is nil, the length of the body is unknown.
     ///   - name: The name of the field.
     ///   - fileName: The name of the file.
     ///   - mediaType: The media type; nil to derive it from the extension of the file name.

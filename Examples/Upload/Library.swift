@@ -39,7 +39,7 @@ func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String)
     print("uploaded \(missing.count) assets")
 }
 
-/// A file with a line for each content of an asset on the server. An asset that changes is uploaded again.
+/// A file with one line for each version of an asset that was uploaded. An asset that changes is uploaded again.
 private final class UploadedList {
     private let lines: Set<String>
     private let output: FileHandle

@@ -102,7 +102,7 @@ final class FileSnapshot {
         try self.accept(now)
     }
 
-    /// Accepts the status of a file to which data was appended; a larger file is assumed to be such a file.
+    /// Accepts a changed status if data was appended. A larger file is treated as the result of an append.
     private func accept(_ now: FileStatus) throws(BlobError) {
         if now.byteCount < self.byteCount {
             throw BlobError(

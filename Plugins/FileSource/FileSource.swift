@@ -130,7 +130,7 @@ public struct StandardInputSource: BlobInputStreamDataSource {
     /// Creates a source. All instances represent the same standard input.
     public init() {}
 
-    /// None, because the bytes can be read only once.
+    /// No traits, because the bytes can be read only once.
     public var traits: BlobTraits { [] }
 
     /// The locator `stdin:`.

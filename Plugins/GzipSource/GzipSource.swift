@@ -305,7 +305,7 @@ extension GzipSource: RestartPointListing {
 }
 
 extension GzipSource: BlobDescribing {
-    /// Returns the name and the time in the first header of a gzip and, with an index, the facts in the index.
+    /// Returns the name and the time in the first header of a gzip stream and, with an index, the facts in the index.
     public func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
         var facts: [(name: String, value: any Encodable & Sendable)] = []
         if self.format == .gzip {

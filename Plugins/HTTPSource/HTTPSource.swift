@@ -12,9 +12,9 @@ package import BlobTransfer
 /// range.
 ///
 /// All responses must come from the object with which reading began. A different strong ETag throws
-/// ``BlobError/Code/changed``, and so does a different weak ETag, date or length. If a server states none of these, it
-/// can replace an object without notice by another one of the same length, or of any length if it does not state
-/// lengths.
+/// ``BlobError/Code/changed``, and so does a different weak ETag, date or length. If a server states no ETag and no
+/// date, a replacement of the same length goes unnoticed. If it does not state lengths either, any replacement goes
+/// unnoticed.
 ///
 /// At most five redirections are followed, only from `https` to `https`. Credentials and the fields of ``Options`` are
 /// sent only to the first origin. While the source is in use, later requests start at the redirected URL. If that URL
@@ -52,7 +52,7 @@ public struct HTTPSource: BlobInputStreamDataSource {
             set { self.transfers.netrcFile = newValue }
         }
 
-        /// The number of bytes to keep for all readers of one source together. The default is 4 MiB.
+        /// The number of bytes to cache for all readers of one source together. The default is 4 MiB.
         public var cacheByteCount = RemoteObject.defaultCacheByteCount
 
         /// All settings of the connections.

@@ -25,7 +25,7 @@ public struct S3Source: BlobInputStreamDataSource {
 
         let kind: Kind
 
-        /// The keys in the places that the AWS tools search: the environment (`AWS_ACCESS_KEY_ID`), the profile
+        /// The keys found in the places that the AWS tools search: the environment (`AWS_ACCESS_KEY_ID`), the profile
         /// `AWS_PROFILE` in `~/.aws/credentials` or `~/.aws/config`, or a container
         /// (`AWS_CONTAINER_CREDENTIALS_FULL_URI`).
         public static let automatic = Self(kind: .automatic)
@@ -79,7 +79,7 @@ public struct S3Source: BlobInputStreamDataSource {
             set { self.transfers.proxy = newValue }
         }
 
-        /// All settings of the connections. Of the credentials, only those above are sent.
+        /// All settings of the connections. Their credentials are not sent; only ``credentials`` are used.
         package var transfers = BlobTransferSettings()
 
         /// Creates options with the default settings.

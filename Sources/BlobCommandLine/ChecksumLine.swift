@@ -8,9 +8,9 @@ package struct ChecksumLine: Equatable, Sendable {
     /// The name of the algorithm in lower case and without a hyphen, such as `sha256`, even for `SHA2-256` as written
     /// by openssl(1); nil in the GNU format.
     package let algorithm: String?
-    /// The bytes of the digest, of which there is at least one.
+    /// The bytes of the digest; never empty.
     package let digest: [UInt8]
-    /// The bytes of the file name, of which there is at least one.
+    /// The bytes of the file name; never empty.
     package let name: [UInt8]
 
     /// Parses a line without its terminator; fails for any other text.

@@ -1,6 +1,6 @@
 import BlobPlatform
 
-/// The version of the commands: the last tag, or the next one.
+/// The version of the commands: the last tagged version, or the next version to be tagged.
 package let commandVersion = "0.1.0"
 
 /// Ends a program in a build without a trait of this package, with a message on standard error and status 69.

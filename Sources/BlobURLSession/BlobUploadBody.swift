@@ -23,7 +23,7 @@ public final class BlobUploadBody: Sendable {
     /// The progress of reading the body: the offset of the next byte, and the byte count if it is known.
     ///
     /// The offset restarts at 0 if the body is sent again. The closure is called on the reading thread, so it must
-    /// return quickly. A byte that was read has been handed over but is not yet confirmed.
+    /// return quickly. A byte that was read has been handed to the session, but its arrival is not yet confirmed.
     public typealias OnProgress = @Sendable (_ byteOffset: Int64, _ byteCount: Int64?) -> Void
 
     /// The media type of a body if neither the request nor the source specifies one (RFC 9110, section 8.3).
@@ -188,11 +188,11 @@ public final class BlobUploadBody: Sendable {
     ///   - response: The response of the server; nil if none was received.
     ///   - error: The error of the session. An error of the stream takes precedence.
     /// - Returns: The response, regardless of its status. A status from 200 to 299 means that the whole body was handed
-    ///   over.
+    ///   to the session.
     /// - Throws: The error of reading the source; ``BlobError/Code/truncated`` if the server reported success before
     ///   the end of the body; ``BlobError/Code/unavailable``, ``BlobError/Code/timedOut``, ``BlobError/Code/cancelled``
-    ///   or ``BlobError/Code/io`` with the `URLError` as the cause. The offset is the maximum number of bytes that were
-    ///   handed over.
+    ///   or ``BlobError/Code/io`` with the `URLError` as the cause. The offset of the error is the maximum number of
+    ///   bytes that were handed to the session.
     public func finish(_ response: URLResponse?, error: (any Error)?) throws(BlobError) -> HTTPURLResponse {
         let (stream, hasDeclined) = self.state.withLock { ($0.stream, $0.hasDeclined) }
         let state = stream?.state.value ?? BlobStreamState()
@@ -262,7 +262,7 @@ extension BlobError {
 }
 
 extension URL {
-    /// The URL in its printable form.
+    /// The URL, with `***` in place of possible secrets.
     var printable: String { printableURL(self.absoluteString) }
 
     /// The origin of the URL (RFC 6454): its scheme, host and port.

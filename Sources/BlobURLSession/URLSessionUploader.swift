@@ -38,7 +38,7 @@ public final class URLSessionUploader: Sendable {
     ///   - configuration: The configuration, copied without its `urlCache` and without additional headers that frame a
     ///     body.
     ///   - mode: The mode for reading sources; see ``BlobUploadBody``.
-    ///   - maximumResponseByteCount: The maximum length of a response body in bytes, from 0.
+    ///   - maximumResponseByteCount: The maximum length of a response body in bytes, at least 0.
     public init(
         configuration: URLSessionConfiguration = .default, mode: BlobStreamMode = .synchronous,
         maximumResponseByteCount: Int = URLSessionUploader.defaultMaximumResponseByteCount

@@ -45,7 +45,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
         }
     }
 
-    /// Returns true if there is room for more pieces; otherwise, calls `onRoom` once as soon as there is room.
+    /// Returns true if more pieces are accepted; otherwise, calls `onRoom` once as soon as they are.
     func hasRoom(_ onRoom: @escaping @Sendable () -> Void) -> Bool {
         self.state.withLock { state in
             guard state.waitingCount >= Self.maximumWaitingCount else { return true }
@@ -57,7 +57,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     /// True while pieces wait for the disk.
     var hasPendingPieces: Bool { self.state.withLock { $0.waitingCount > 0 } }
 
-    /// Ends a complete body, and passes the response to `then` once all parts are stored and named. Do not call this
+    /// Completes the request, and passes the response to `then` once all parts are stored and named. Do not call this
     /// method after an error.
     func finish(then: @escaping Outcome<RequestAnswer>) {
         self.run(then) { () throws(BlobError) in try self.receiver?.answer() }

@@ -26,7 +26,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         case receiving(BodyWork, staysOpen: Bool)
         /// The whole body has arrived but is not yet stored.
         case finishing(staysOpen: Bool)
-        /// The request has no body to keep.
+        /// The request has no body to store.
         case answering(HTTPResponseStatus, staysOpen: Bool)
         case refused
     }

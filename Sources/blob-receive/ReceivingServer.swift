@@ -26,7 +26,7 @@ struct ReceivingServer {
     /// The maximum number of concurrent connections beyond the limit that receive a response. Further ones are closed.
     private static let maximumBusyCount = 64
 
-    /// The number of descriptors for a connection: its socket, its part and the folder.
+    /// The number of descriptors for a connection: its socket, the file of a part, and the folder.
     private static let descriptorCount = 3
 
     /// The number of descriptors that the process needs in addition to its connections.

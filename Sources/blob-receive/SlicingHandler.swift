@@ -14,7 +14,7 @@ final class SlicingHandler: ChannelDuplexHandler {
     /// The maximum number of bytes in a slice. In the worst case, a slice takes a few milliseconds.
     private static let maximumByteCount = 16 * 1024
 
-    /// The time after which the handler yields to other connections, and the minimum time that they get.
+    /// The time after which the handler yields to other connections, and the minimum length of the pause.
     private static let (turn, pause) = (TimeAmount.milliseconds(5), TimeAmount.milliseconds(1))
 
     private var waiting = CircularBuffer<ByteBuffer>()

@@ -4,9 +4,9 @@ internal import BlobIndex
 
 /// The bytes of a blocked gzip stream, decoded on several threads.
 ///
-/// The lengths in block headers are not trusted until the blocks are decoded: a batch counts only if it begins where
-/// the previous one ended and consists of whole members. From the first bytes that do not meet this condition, such as
-/// another member, padding, the end, or a block with a wrong header, everything is decoded in one pass.
+/// The lengths in block headers are not trusted until the blocks are decoded: a batch is accepted only if it begins
+/// where the previous one ended and consists of whole members. From the first bytes that do not meet this condition,
+/// such as another member, padding, the end, or a block with a wrong header, everything is decoded in one pass.
 final class BlockedStream: StreamOverReader {
     /// Compressed bytes that should be whole blocks.
     private struct Batch: Sendable {
@@ -52,12 +52,13 @@ final class BlockedStream: StreamOverReader {
         let starts: [RestartPoint]
     }
 
-    /// The maximum number of blocks in a batch, after shorter batches at first.
+    /// The maximum number of blocks in a batch. The first batches are shorter.
     ///
     /// A batch of this size, up to a mebibyte when decoded, keeps a thread busy.
     private static let maximumBlockCount = 16
 
-    /// The maximum decoded length of a batch, plus one byte, because a decoder without room does not parse the trailer.
+    /// The maximum decoded length of a batch, plus one byte, because a decoder whose output is full does not parse the
+    /// trailer.
     private static let bufferByteCount = BlockedStream.maximumBlockCount * BlockHeader.maximumByteCount + 1
 
     private static let windowPerThread = 2

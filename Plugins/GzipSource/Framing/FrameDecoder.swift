@@ -8,8 +8,8 @@ extension RestartPoint {
         self.init(bitOffset: bitOffset, byteOffset: byteOffset, detail: isInData ? 1 : 0)
     }
 
-    /// True within deflate data, where decoding requires a window: the preceding decoded bytes to which data after the
-    /// point refers.
+    /// True within deflate data, where decoding requires a window, which contains the preceding decoded bytes to which
+    /// data after the point refers.
     ///
     /// No reference crosses a header.
     var isInData: Bool { self.detail == 1 }

@@ -77,7 +77,7 @@ final class GzipIndex: CacheableIndex {
     /// True if a window was found to be damaged.
     var isDamaged: Bool { self.isDamageReported.withLock { $0 } }
 
-    /// Keeps the window of a slice's restart point for later readers if the window in the file is damaged.
+    /// Stores the window of a slice's restart point in memory for later readers if the window in the file is damaged.
     ///
     /// - Parameter window: The decoded bytes before the point, verified by the checksums of the index.
     func keepRecovered(_ window: [UInt8], of slice: Int) throws {
@@ -137,17 +137,17 @@ extension Error {
 /// The windows that are damaged in an index file, recovered by decoding past their restart points.
 ///
 /// With these windows, decoding around the damage happens once per source rather than once per reader. At most 512
-/// windows of 32 KiB (16 MiB) are kept; beyond that, only every second window, then every fourth, and so on.
+/// windows of 32 KiB (16 MiB) are stored; beyond that, only every second window, then every fourth, and so on.
 struct RecoveredWindows {
     var maximumCount = 512
     private(set) var windows: [Int: [UInt8]] = [:]
-    /// The distance between kept slices.
+    /// The distance between the slices whose windows are stored.
     private var stride = 1
 
-    /// Returns true if the window of a slice would be kept and is not yet known.
+    /// Returns true if the window of a slice should be stored and is not yet stored.
     func wants(_ slice: Int) -> Bool { slice % self.stride == 0 && self.windows[slice] == nil }
 
-    /// Keeps the window of a slice, and drops every second window if there are too many.
+    /// Stores the window of a slice, and removes every second window if there are too many.
     mutating func insert(_ window: [UInt8], of slice: Int) {
         guard slice % self.stride == 0 else { return }
         self.windows[slice] = window

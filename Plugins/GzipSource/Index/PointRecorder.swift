@@ -37,7 +37,7 @@ final class PointRecorder {
     private var hasShortMembers = false
     private var isSearchStopped = false
 
-    /// True if the index was explicitly requested. It is then created at any cost, and errors are thrown.
+    /// True if the index was explicitly requested. It is then created regardless of its cost, and errors are thrown.
     var isRequired: Bool { self.place?.isRequired ?? true }
 
     /// - Parameters:
@@ -190,7 +190,7 @@ final class PointRecorder {
         self.pruner.add(probe)
     }
 
-    /// Ends the probe without its input, so that the whole window is kept.
+    /// Ends the probe without its input, so that the whole window is stored.
     private func abandonProbe() {
         self.probe?.input = []
         self.endProbe()
@@ -217,6 +217,7 @@ package struct GzipTuning: Sendable {
         self.batchByteCount = batchByteCount
     }
 
-    /// The default sizes: 1 MiB, which is half a millisecond of decoding; 128 KiB; 2 MiB.
+    /// The default sizes: 1 MiB between points (half a millisecond of decoding), 128 KiB between points at members, and
+    /// batches of 2 MiB.
     package static let standard = GzipTuning(pointSpacing: 1 << 20, memberSpacing: 128 * 1024, batchByteCount: 2 << 20)
 }

@@ -101,10 +101,10 @@ final class DecodingPass {
         }
     }
 
-    /// Decodes the compressed bytes before a restart point, as far as the output has room.
+    /// Decodes the compressed bytes before a restart point until the output is full.
     ///
-    /// - Parameter output: A span with more room than the expected bytes need, because an end is not detected without
-    ///   room.
+    /// - Parameter output: A span with more free capacity than the expected bytes need, because an end is not detected
+    ///   once the output is full.
     /// - Returns: True if decoding has reached the byte of the point, within data or after a member as the point
     ///   requires. The caller compares the number of appended bytes.
     func decode(upTo point: RestartPoint, into output: inout OutputRawSpan) throws -> Bool {

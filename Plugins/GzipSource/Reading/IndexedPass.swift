@@ -259,7 +259,7 @@ struct DecodedBatch: Sendable {
         let isPartial: Bool
         /// The end of the frame in which the batch began.
         let remainder: FrameDecoder.Remainder?
-        /// The first bytes after the point, decoded by continuing past it: as many as the window can influence.
+        /// The decoded bytes after the point that its window can influence, obtained by continuing past the point.
         let ahead: [UInt8]
     }
 

@@ -23,10 +23,10 @@ final class AccessKeyProvider: Sendable {
     private let origin: Origin
     private let state = Locked(State())
 
-    /// Creates a chain with fixed keys; nil leaves requests unsigned.
+    /// Creates a provider of fixed keys. With nil, requests are not signed.
     init(_ keys: AccessKeys?) { self.origin = keys.map { .fixed($0) } ?? .none }
 
-    /// Creates the chain for an environment.
+    /// Creates the provider for an environment.
     ///
     /// - Throws: ``BlobError/Code/permissionDenied`` if the environment has no keys; ``BlobError/Code/unsupported`` for
     ///   a profile with a role or another way to obtain keys; ``BlobError/Code/invalidArgument`` for an incomplete key

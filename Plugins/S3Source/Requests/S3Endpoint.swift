@@ -100,7 +100,7 @@ struct S3Address: Sendable, Equatable {
             }
     }
 
-    /// The key as the path of a request. Each segment is percent-encoded once; `//`, `.` and `..` are kept.
+    /// The key as the path of a request. Each segment is percent-encoded once; `//`, `.` and `..` are left unchanged.
     var encodedKey: String { PercentEncoding.encode(self.key, leaving: Self.segmentCharacters.union("/".utf8)) }
 
     /// The locator of the object without its version.
@@ -114,7 +114,7 @@ struct S3Address: Sendable, Equatable {
     /// The characters that remain unencoded in a signed path: the unreserved characters of RFC 3986.
     static let segmentCharacters = Self.bucketCharacters.union("~".utf8)
 
-    /// The last component of the key, for display.
+    /// The last component of the key, for display; nil if the component is missing or is not valid UTF-8.
     var name: String? {
         self.key.split(separator: UInt8(ascii: "/")).last.flatMap { String(validating: $0, as: UTF8.self) }
     }

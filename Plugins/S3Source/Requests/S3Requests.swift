@@ -48,8 +48,8 @@ final class S3Requests: RemoteRequests {
         return request
     }
 
-    /// Returns the URL of a request and its fields, including the fields that authenticate it; nil keys leave it
-    /// unsigned.
+    /// Returns the URL of a request and its fields, including the fields that authenticate it. With nil keys, the
+    /// request is not signed.
     func signed(_ call: S3Call, _ keys: AccessKeys?) throws(BlobError) -> (url: TransferURL, fields: [BlobHTTPField]) {
         let region = self.region.withLock { $0 }
         var (url, request) = try self.service.endpoint.target(self.address, region: region, call.parameters)
@@ -77,7 +77,7 @@ final class S3Requests: RemoteRequests {
         S3Answer(head, explanation).error(head)
     }
 
-    /// Corrects the clock, the region or temporary keys if the response identifies them as the fault.
+    /// Corrects the clock, the region or temporary keys if the response identifies them as the cause of the error.
     func correctsRequest(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool {
         let answer = S3Answer(head, explanation)
         switch answer.code {

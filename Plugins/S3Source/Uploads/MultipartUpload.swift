@@ -283,7 +283,7 @@ struct MultipartCompletion: Sendable {
         }
     }
 
-    /// Compares the sent object with the object in the store.
+    /// Verifies that the object in the store is the sent object, and returns it.
     func checked(_ byteCount: Int64, _ tag: String) async throws(BlobError) -> S3Uploader.StoredObject {
         let (object, expected) = (try await self.stored(), self.facts(byteCount, tag))
         guard object == expected else {

@@ -48,7 +48,7 @@ struct PartPlan: Equatable, Sendable {
     /// The number of parts, at least 1; nil if the length is unknown.
     var count: Int? { self.byteCount.map { max(1, Int(($0 + self.partByteCount - 1) / self.partByteCount)) } }
 
-    /// Returns the byte range of a part, specified by its number from 1.
+    /// Returns the byte range of a part, specified by its number, starting at 1.
     func range(of number: Int) -> Range<Int64> {
         let start = Int64(number - 1) * self.partByteCount
         return start..<min(start + self.partByteCount, self.byteCount ?? .max)

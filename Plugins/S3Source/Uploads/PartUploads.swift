@@ -31,7 +31,7 @@ struct ConcurrentPartUpload: Sendable {
 
     private func part(_ number: Int) -> (any BlobInputStreamDataSource, BlobValidator?) {
         let range = self.plan.range(of: number)
-        // The form in which a slice also identifies itself.
+        // The same form that a slice uses for its own validator.
         let recipe = "slice-\(range.lowerBound)-\(range.upperBound)"
         return (self.job.source.slice(range), self.info.validator.map { .combined(recipe, [$0]) })
     }

@@ -55,7 +55,7 @@ struct S3Client: Sendable {
     /// - Parameters:
     ///   - body: The body of a PUT or POST, read again for each attempt. Other methods have no body.
     ///   - onProgress: Called with the number of body bytes sent.
-    ///   - read: Reads the response. An error that it throws counts as an error of the request.
+    ///   - read: Reads the response. An error that it throws is treated as an error of the request.
     /// - Throws: The errors of ``BlobUploader`` and of the store, after the last attempt.
     func send<Value: Sendable>(
         _ call: S3Call, _ body: any BlobInputStreamDataSource = MemorySource([]),

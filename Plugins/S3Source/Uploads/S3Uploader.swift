@@ -42,12 +42,12 @@ public struct S3Uploader: Sendable {
     /// happens after 156 GiB. A part that is kept in memory has at most 512 MiB.
     public var partByteCount = Self.defaultPartByteCount
 
-    /// The maximum length, in bytes, of a source to store with one request, from 0. The default is 16 MiB.
+    /// The maximum length, in bytes, of a source to store with one request, at least 0. The default is 16 MiB.
     ///
     /// A source of unknown length that ends within its first part is also stored with one request.
     public var singleByteCount = Self.defaultPartByteCount
 
-    /// The maximum number of an object's parts to send concurrently, from 1. The default is 4.
+    /// The maximum number of an object's parts to send concurrently, at least 1. The default is 4.
     public var maximumPartsAtOnce = 4
 
     /// The header fields to store with the object, such as `Cache-Control` or `x-amz-meta-name`.
@@ -55,7 +55,7 @@ public struct S3Uploader: Sendable {
     /// `Content-Type` replaces the media type of the source.
     public var fields: [BlobHTTPField] = []
 
-    /// The path of a file for the state of a multipart upload. The default, nil, keeps no state.
+    /// The path of a file for the state of a multipart upload. The default, nil, stores no state.
     ///
     /// Another process can continue the upload with the same source, object and part size.
     ///
@@ -96,8 +96,8 @@ public struct S3Uploader: Sendable {
     /// Called at the same times as ``onRetry``.
     package var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
 
-    /// Called by any task of the upload with the number of bytes stored or handed over. The number decreases after a
-    /// repetition.
+    /// Called by any task of the upload with the number of bytes stored or handed to a connection, and the length of
+    /// the source; the length is nil if unknown. The number decreases if a request is repeated.
     public var onProgress: (@Sendable (_ sent: Int64, _ byteCount: Int64?) -> Void)?
 
     /// An object that was stored.
@@ -131,13 +131,14 @@ public struct S3Uploader: Sendable {
     ///   - source: The source.
     ///   - locator: The object, as `s3://BUCKET/KEY` with a percent-encoded key. An existing object is replaced.
     ///   - context: The context. Its deadline applies to the whole upload, and its idle limit to the source.
-    /// - Throws: An error of the source, before any other error; ``BlobError/Code/permissionDenied``,
-    ///   ``BlobError/Code/notFound`` and others, according to the store's response; ``BlobError/Code/checksumMismatch``
-    ///   if the bytes in the store differ; ``BlobError/Code/changed`` for content that changed in the meantime;
-    ///   ``BlobError/Code/limitExceeded`` for too many parts, or a part that is too large for memory;
-    ///   ``BlobError/Code/unsupported`` for a state file with a source that cannot be read again or compared;
-    ///   ``BlobError/Code/invalidLocator``, ``BlobError/Code/invalidArgument``, ``BlobError/Code/timedOut``,
-    ///   ``BlobError/Code/cancelled``, and the errors of ``BlobUploader/upload(_:with:matching:context:)``.
+    /// - Throws: An error of the source, which takes precedence over any other error;
+    ///   ``BlobError/Code/permissionDenied``, ``BlobError/Code/notFound`` and others, according to the store's
+    ///   response; ``BlobError/Code/checksumMismatch`` if the bytes in the store differ; ``BlobError/Code/changed`` for
+    ///   content that changed in the meantime; ``BlobError/Code/limitExceeded`` for too many parts, or a part that is
+    ///   too large for memory; ``BlobError/Code/unsupported`` for a state file with a source that cannot be read again
+    ///   or compared; ``BlobError/Code/invalidLocator``, ``BlobError/Code/invalidArgument``,
+    ///   ``BlobError/Code/timedOut``, ``BlobError/Code/cancelled``, and the errors of
+    ///   ``BlobUploader/upload(_:with:matching:context:)``.
     public func upload(
         _ source: any BlobInputStreamDataSource, to locator: String, context: BlobContext = BlobContext()
     ) async throws(BlobError) -> StoredObject {
@@ -238,7 +239,7 @@ public struct S3Uploader: Sendable {
 
     /// Stores a part of a source, unless the part is already in the store.
     ///
-    /// - Parameter number: The number of the part, from 1.
+    /// - Parameter number: The number of the part, starting at 1.
     /// - Returns: The byte range of the part, and its entity tag without quotes.
     /// - Throws: The errors of ``upload(_:to:context:)``; ``BlobError/Code/changed`` if the source has changed since
     ///   the beginning; ``BlobError/Code/notFound`` if the upload no longer exists in the store.

@@ -136,7 +136,7 @@ extension BlobUploadRequest {
     /// The rate limit of this request, which others may share.
     var ownAllowance: ByteAllowance? { self.allowance ?? self.rateLimit.map { ByteAllowance(bytesPerSecond: $0) } }
 
-    /// The URL in its printable form.
+    /// The URL, with `***` in place of possible secrets.
     package var printableURL: String { BlobCore.printableURL(self.url) }
 
     /// - Throws: ``BlobError/Code/invalidArgument``.

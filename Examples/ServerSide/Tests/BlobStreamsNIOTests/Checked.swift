@@ -1,4 +1,4 @@
-/// Bytes, of which every 509th is added to an order-dependent sum, because summing all of 300 MB takes too long in a
+/// Counts bytes, and adds every 509th to an order-dependent sum, because summing all of 300 MB takes too long in a
 /// debug build.
 struct Checked: Equatable, Sendable {
     private(set) var count = 0
