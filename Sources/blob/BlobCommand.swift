@@ -35,7 +35,8 @@ extension BlobCommand {
         return path.dropLast() + ["remove"] + arguments.dropFirst(path.count)
     }
 
-    /// Parses the arguments of one command without building the tree of all commands, half of the parser's work.
+    /// Parses the arguments of one command without building the tree of all commands, which is half of the parser's
+    /// work.
     ///
     /// - Returns: `nil` if the tree is needed: for a command with subcommands, for help, and for an error message.
     fileprivate static func parsed(alone arguments: [String]) -> (any ParsableCommand)? {

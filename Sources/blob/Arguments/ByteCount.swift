@@ -34,7 +34,7 @@ struct ByteRate: ExpressibleByArgument {
     }
 }
 
-/// An offset in bytes, written as a ``ByteCount``; a leading `-` makes it count from the end.
+/// An offset in bytes, written as a ``ByteCount``; a leading `-` means that it is measured from the end.
 struct ByteOffset: ExpressibleByArgument {
     /// Negative for an offset from the end.
     let value: Int64
@@ -47,7 +47,8 @@ struct ByteOffset: ExpressibleByArgument {
 
     /// Returns an offset from the start of a source; 0 if an offset from the end exceeds the source's length.
     ///
-    /// - Parameter value: The offset; a negative one counts from the end, and requires a source of known length.
+    /// - Parameter value: The offset; a negative offset is measured from the end, and requires a source of known
+    ///   length.
     static func start(_ value: Int64, in source: any BlobInputStreamDataSource, _ context: BlobContext)
         throws(BlobError) -> Int64
     {
@@ -63,7 +64,7 @@ struct ByteOffset: ExpressibleByArgument {
 
 /// Options whose value is a number of seconds.
 enum Seconds {
-    /// About thirty years, short enough to add to the time of any clock.
+    /// The maximum number of seconds, about thirty years, which can be added to the time of any clock.
     static let maximum = 1_000_000_000.0
 
     static func validate(_ value: Double?, _ option: String) throws(ValidationError) {

@@ -20,7 +20,8 @@ extension NameListCommand {
 
 /// The arguments of the process; arguments that are not UTF-8 are converted to locators.
 enum RawArguments {
-    /// Separates joined names or form parts within one argument; a process argument cannot contain this character.
+    /// The character that separates joined names or form parts within one argument. A process argument cannot contain
+    /// it.
     static let separator: Character = "\0"
 
     private static let partOptions = ["-F", "--form"]

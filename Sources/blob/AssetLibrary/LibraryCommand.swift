@@ -19,8 +19,8 @@ struct LibraryCommand: ParsableCommand {
         ])
 }
 
-/// Returns the identifiers of the assets that the arguments specify by identifier or URL. Throws before any is used if
-/// an argument is neither.
+/// Returns the identifiers of the assets that the arguments specify by identifier or URL. Throws an error before any
+/// identifier is used if an argument is neither.
 func assetIDs(_ arguments: [String]) throws(BlobError) -> [UUID] {
     var identifiers: [UUID] = []
     for argument in arguments {

@@ -190,7 +190,7 @@ struct ImportedFolder {
 }
 
 extension TakeoutDocument {
-    /// Reads a document; fails if the file is not one.
+    /// Reads a document from a file; fails if the file is not such a document.
     fileprivate init?(path: [UInt8]) {
         self.init((try? FileSource(path: String(decoding: path, as: UTF8.self)).data(upTo: Self.byteLimit)) ?? Data())
     }

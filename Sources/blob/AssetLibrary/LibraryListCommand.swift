@@ -24,7 +24,7 @@ struct LibraryListCommand: ParsableCommand {
     @Flag(help: "Print one JSON object per line.")
     var json = false
 
-    /// Parsed only to report a better error than the parser does.
+    /// Parsed only to report a better error than the parser would.
     @Argument(help: .private) var names: [String] = []
 
     @OptionGroup var options: LibraryOptions

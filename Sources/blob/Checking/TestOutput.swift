@@ -142,7 +142,7 @@ extension BlobError {
 
 /// The checks that the layers of a source reported, in the order in which the layers ended.
 struct PassedChecks {
-    /// A check of a layer, or its absence, and the number of bytes concerned.
+    /// A check that a layer performed, or the lack of a check, and the number of bytes concerned.
     struct Check: Encodable {
         let byteCount: Int64
         /// The name of the checksum; nil if the layer has none.

@@ -115,8 +115,8 @@ struct ListCommand: ParsableCommand {
 }
 
 extension BlobMember {
-    /// Returns the JSON object of the member, with its index from 0 as in `@0`; a time outside the calendar's range is
-    /// in seconds since 1970.
+    /// Returns the JSON object of the member, with its zero-based index, as in `@0`; a time outside the calendar's
+    /// range is in seconds since 1970.
     fileprivate func fields(archive: String?) -> JSONObject {
         let time = self.modificationTime
         let isInCalendar = time?.isInCalendar ?? true

@@ -30,15 +30,16 @@ struct ExtractCommand: ParsableCommand {
               blob extract https://example.com/site.zip '**/*.html'
             """)
 
-    /// More bytes than an archive typically extracts to: 64 GiB.
+    /// The default limit on the number of extracted bytes, more than an archive typically contains: 64 GiB.
     private static let defaultMaximumByteCount: Int64 = 64 << 30
 
-    /// The exit status if members were skipped for safety and there was no other failure.
+    /// The exit status if members were skipped for safety and no other failure occurred.
     private static let skippedStatus: Int32 = 1
 
     private static let plainCharacters = PercentEncoding.pathCharacters.subtracting("*?[%".utf8)
 
-    /// A ratio above deflate's maximum of 1032; better methods exceed it only with data crafted for that purpose.
+    /// The default limit on the compression ratio, above deflate's maximum of 1032. Better methods exceed it only with
+    /// data crafted for that purpose.
     private static let defaultMaximumRatio = 2000
 
     @Argument(

@@ -183,7 +183,7 @@ struct JobOptions: ParsableArguments {
 
     /// Prints the lines for a source: one line per part if the source is divided.
     ///
-    /// Leaves errors to the step that stores the source.
+    /// Prints the locator if the source cannot be divided. The step that stores the source then reports any error.
     private func printParts(
         of locator: String, _ target: any JobTarget, _ sources: ArgumentSources, _ context: BlobContext
     ) throws {
@@ -240,7 +240,7 @@ struct JobPart: Codable {
     let locator: String
     /// The identifier that the store assigned to the upload.
     let upload: String
-    /// The number of the part, from 1.
+    /// The number of the part, starting at 1.
     let part: Int
     /// The number of bytes in this part, used as its weight among the others.
     let length: Int64

@@ -4,9 +4,9 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-/// A place where jobs store objects.
+/// A destination where jobs store objects.
 protocol JobTarget: Sendable {
-    /// The URL of the place, ending with a '/'.
+    /// The URL of the destination, ending with a '/'.
     var url: String { get }
 
     /// Stores a source unless its object already exists.

@@ -4,7 +4,7 @@ import BlobStreamsStandard
 /// The arguments of a command, some of which may be lines of a list.
 struct ArgumentList {
     private(set) var texts: [String]
-    /// The line numbers from 1, by position; nil for an argument of the command line.
+    /// The line number of each argument, starting at 1; nil for an argument of the command line.
     private var lines: [Int?]
     private var list = ""
 
@@ -66,7 +66,7 @@ final class LineReader {
     private static let maximumLineByteCount = 1 << 20
     private static let bufferByteCount = 256 * 1024
 
-    /// The number of the last line read, from 1.
+    /// The number of the last line read, starting at 1; 0 before the first line.
     private(set) var number = 0
     private let reader: BlobReader
     private let end: UInt8

@@ -10,7 +10,7 @@ extension BlobRegistry {
     /// Returns a registry with all built-in providers and the assets of one library.
     ///
     /// - Parameters:
-    ///   - library: The path of the library; nil uses the environment variable.
+    ///   - library: The path of the library; nil to use the environment variable.
     ///   - unrenderable: The treatment of a picture that cannot be rendered, unless its URL specifies one.
     ///   - formats: The archive formats to read in this process if the helper is missing.
     static func forCommand(
@@ -67,7 +67,7 @@ enum LibraryLocation {
 
     /// Returns the folder of the library.
     ///
-    /// - Parameter path: The value of the option; nil uses the environment variable.
+    /// - Parameter path: The value of the option; nil to use the environment variable.
     /// - Throws: ``BlobError/Code/invalidArgument`` if neither specifies a folder.
     static func folder(_ path: String?) throws(BlobError) -> URL {
         let path = path ?? ProcessInfo.processInfo.environment[self.variable] ?? ""

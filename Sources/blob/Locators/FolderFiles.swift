@@ -4,7 +4,7 @@ import BlobStreamsStandard
 
 /// The files in a folder and its subfolders, found without opening any of them.
 ///
-/// A link to a file counts as a file; links to folders are not followed, which avoids cycles.
+/// A link to a file is treated as a file; links to folders are not followed, which avoids cycles.
 struct FolderFiles {
     /// The paths relative to the folder, in byte order.
     private(set) var paths: [[UInt8]] = []

@@ -140,7 +140,7 @@ struct ListedLocatorOptions: ParsableArguments {
             operation: "resolve", locator: locator.description)
     }
 
-    /// Checks a line as ``check(_:_:)`` does; the error includes the line number.
+    /// Checks the locator in a numbered line of a list. The error includes the line number.
     func check(
         _ text: String, _ registry: BlobRegistry, line number: Int, of list: String
     ) throws(BlobError) {

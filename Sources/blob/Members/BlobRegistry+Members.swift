@@ -4,14 +4,14 @@ import BlobStreamsStandard
 extension BlobRegistry {
     /// Returns the container at a locator.
     ///
-    /// If no member has a name in the locator, uses the only name that differs by a leading `./` instead.
+    /// If no member has a name that the locator contains, uses the only member name that differs by a leading `./`.
     func openContainer(for locator: BlobLocator, _ context: BlobContext) throws(BlobError) -> any BlobContainer {
         try self.findingNames(in: locator, context) { locator throws(BlobError) in
             try self.container(for: locator, context: context)
         }
     }
 
-    /// Returns the archive at a locator, as ``openContainer(for:_:)`` does.
+    /// Returns the archive at a locator, with the same treatment of names as ``openContainer(for:_:)``.
     func openArchive(at locator: BlobLocator, _ context: BlobContext) throws(BlobError) -> BlobArchive {
         try self.findingNames(in: locator, context) { locator throws(BlobError) in
             try BlobArchive(locator, registry: self, context: context)

@@ -5,8 +5,8 @@ import BlobStreamsStandard
 ///
 /// `*` matches any text without a `/`, `?` any character except `/`, `**` any text, `**/` also the empty text, and
 /// `[a-z]` and `[^a-z]` one character. A percent-encoded character matches itself, as do a `[` without a closing
-/// bracket and a `%` that encodes nothing. A byte that is not UTF-8 counts as one character. A `./` at the beginning of
-/// the pattern or the name is ignored.
+/// bracket and a `%` that encodes nothing. A byte that is not UTF-8 is treated as one character. A `./` at the
+/// beginning of the pattern or the name is ignored.
 struct MemberPattern {
     private enum Piece {
         case character(CodePoint)
@@ -128,7 +128,7 @@ struct MemberPattern {
         return states.contains(self.pieces.count)
     }
 
-    /// Returns the states, and those reachable over wildcards that match nothing, each once.
+    /// Returns the states, and all states reachable from them over wildcards that match nothing, without duplicates.
     private func reachable(_ states: [Int]) -> [Int] {
         var found: Set<Int> = []
         var rest = states

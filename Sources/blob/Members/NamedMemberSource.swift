@@ -80,7 +80,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         throw error.adding("Did you mean '\(name)'?")
     }
 
-    /// Returns a similar member name; nil if there is none, or after the maximum number of suggestions.
+    /// Returns a similar member name; nil if no name is similar, or after the maximum number of suggestions.
     private func suggestion(in container: any BlobContainer, _ context: BlobContext) throws -> String? {
         let count = Self.suggestionCount.withLock { count in
             count += 1
@@ -115,7 +115,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         name.split(separator: UInt8(ascii: "/")).last
     }
 
-    /// Returns the name without its leading `./`, or with one if it has none.
+    /// Returns the name without its leading `./`, or with a leading `./` if it has none.
     private static func toggled(_ name: [UInt8]) -> [UInt8] {
         let prefix = Array("./".utf8)
         return name.starts(with: prefix) ? Array(name[2...]) : prefix + name

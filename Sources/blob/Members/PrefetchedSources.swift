@@ -3,7 +3,7 @@ import BlobStreamsStandard
 
 /// Requests the first bytes of a list's next network sources while earlier sources are read.
 ///
-/// If a source cannot be created, creating it again in its turn reports the error.
+/// If a source cannot be created, the error is reported when the source is created again in its turn.
 final class PrefetchedSources: Sendable {
     private struct State {
         /// The sources, keyed by the bytes of their arguments, because strings that differ only in their Unicode form

@@ -58,8 +58,8 @@ struct ErrorText {
     /// The fields of the error as one line of JSON, for programs that read the JSON of results.
     var json: String? { try? jsonLine(["error": self.fields]) }
 
-    /// The source as the user writes it: the path of a file, with its wrappers and members; nil if the message already
-    /// contains it.
+    /// The source as the user writes it: the path of a file, with its wrappers and members, or the text of any other
+    /// locator; nil if the error has no locator, or if the message already contains the path.
     private var place: String? {
         guard let text = self.error.locator else { return nil }
         guard let locator = try? BlobLocator(text), let path = locator.filePath,

@@ -15,7 +15,7 @@ func printableArgument(_ argument: String) -> String {
 
 /// Returns the bytes of an argument unchanged, for lists of checksums.
 ///
-/// On a terminal, an argument with control characters is returned as by ``printableArgument(_:)``.
+/// On a terminal, an argument with control characters is returned in the form of ``printableArgument(_:)``.
 func listedName(_ argument: String) -> [UInt8] {
     let isHarmless = { (character: Unicode.Scalar) in
         character.isPrintable || "\n\r\t".unicodeScalars.contains(character)
@@ -35,7 +35,7 @@ private func printableWithoutSecrets(_ argument: String) -> String {
         // Not a locator, and possibly a malformed URL.
         return argument.contains("://") ? printableURL(argument) : argument
     }
-    // Parsing changes the spelling, so the original is kept unless there is something to hide.
+    // Parsing changes the spelling, so the original is returned unless it contains a secret.
     return locator.description == locator.text ? argument : locator.description
 }
 

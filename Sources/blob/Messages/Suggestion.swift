@@ -6,7 +6,8 @@ enum Suggestion {
     /// The maximum length of a word that gets a suggestion, because comparing long words takes too long.
     private static let maximumLength = 255
 
-    /// Returns the first of the candidates nearest to a word; nil if none is near enough to be a typing error.
+    /// Returns the first of the candidates nearest to a word; nil if no candidate is similar enough for the word to be
+    /// a typing error.
     ///
     /// - Complexity: O(total length of the candidates).
     static func nearest(to word: String, among candidates: some Sequence<String>) -> String? {

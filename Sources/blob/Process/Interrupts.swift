@@ -5,7 +5,7 @@ import BlobStreamsStandard
 
 /// Handles interrupts by cancelling the job, which cleans up before the process ends.
 enum Interrupts {
-    /// The time in seconds that the job has to clean up, the second of C12. Only a write to a full pipe takes longer.
+    /// The time in seconds that the job has to clean up. Only a write to a full pipe takes longer.
     private static let cleanupTime: UInt32 = 1
 
     private static let cleanupLimit = Locked(cleanupTime)

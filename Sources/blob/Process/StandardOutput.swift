@@ -42,7 +42,7 @@ final class LineOutput {
     private var lineCount: Int64 = 0
     private let progress: ProgressLine?
 
-    /// - Parameter progress: The line that shows the number of lines; nil for none.
+    /// - Parameter progress: The progress line that shows the number of lines; nil to show no progress.
     init(_ progress: ProgressLine? = nil) { self.progress = progress }
 
     func print(_ line: String) throws {

@@ -3,7 +3,8 @@ import BlobStreamsStandard
 
 /// Runs a task on the pool for opening sources, and blocks this thread until the task ends.
 ///
-/// The only bridge from the command's blocking threads to asynchronous code. Never call it on a thread of this pool.
+/// This function is the only bridge from the command's blocking threads to asynchronous code. Never call it on a thread
+/// of this pool.
 func waiting<Value: Sendable>(
     for task: @escaping @Sendable () async throws(BlobError) -> Value
 ) throws(BlobError) -> Value {

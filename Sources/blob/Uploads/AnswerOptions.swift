@@ -51,7 +51,8 @@ final class AnswerOutput: Sendable {
         }
     }
 
-    /// The longest time to hold back an error for equal ones, while there is any activity.
+    /// The longest time for which an error is held back, so that equal errors are printed as one line, while there is
+    /// any activity.
     private static let errorDelay = Duration.seconds(1)
 
     private let state: Locked<State>
@@ -117,7 +118,7 @@ final class AnswerOutput: Sendable {
     ///
     /// - Parameters:
     ///   - check: The digest that was compared, such as `SHA-256`; nil if none was compared.
-    ///   - place: The URL in its printable form.
+    ///   - place: The URL, with possible secrets masked.
     func reportCheck(_ check: String?, at place: String) {
         guard Verbosity.isVerbose else { return }
         let outcome = check.map { "\($0) compared" } ?? "the server did not report a digest to compare"
@@ -179,7 +180,7 @@ struct RequestFacts {
     /// The number of bytes of the body that were sent.
     var sentByteCount: Int64
     var duration: Duration
-    /// The last URL in its printable form.
+    /// The last URL, with possible secrets masked.
     var url: String
 }
 

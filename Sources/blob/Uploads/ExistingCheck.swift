@@ -10,17 +10,17 @@ enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
     case digest, size
 
     enum Finding {
-        /// The object equals the source; the SHA-256 is known if the source was read.
+        /// The object equals the source according to the check. The SHA-256 is known if the source was read.
         case same(sha256: String?)
         /// The object, if it exists, may have the right length, but the server states no digest.
         case unverifiable
-        /// The object does not exist or is different.
+        /// The object does not exist, is different, or cannot be compared.
         case other
     }
 
     /// Compares the object at the URL of an upload with a source.
     ///
-    /// - Throws: The errors of reading the source. An error of the request means that the object may not exist.
+    /// - Throws: The errors of reading the source. If the request fails, the result is `other`.
     func compare(
         for source: any BlobInputStreamDataSource, at upload: BlobUploadRequest, _ context: BlobContext
     ) throws(BlobError) -> Finding {

@@ -70,7 +70,7 @@ struct ResumableOptions: ParsableArguments {
         self.statePath(of: words).map { UploadStateFile(path: $0) }
     }
 
-    /// Returns the path of ``state(of:)``.
+    /// Returns the path of the state file of one upload; nil if no folder is available for it.
     func statePath(of words: [String]) -> String? {
         if let stateFile { return stateFile }
         let environment = ProcessInfo.processInfo.environment

@@ -68,7 +68,7 @@ struct UploadItems {
         }
     }
 
-    /// Returns the nonempty lines of a list of at most 64 MiB, with their line numbers from 1.
+    /// Returns the nonempty lines of a list of at most 64 MiB, with their line numbers, starting at 1.
     ///
     /// If the list contains a NUL character, NUL ends each line.
     static func lines(
@@ -98,7 +98,7 @@ struct UploadItems {
     }
 }
 
-/// A URL that ends with '/', to which the name of each source is appended, as by `curl -T`.
+/// A URL that ends with '/', to which the name of each source is appended, as in `curl -T`.
 struct UploadFolder {
     private static let nameCharacters = PercentEncoding.pathCharacters.subtracting("/".utf8)
 

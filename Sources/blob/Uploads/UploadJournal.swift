@@ -6,8 +6,8 @@ import BlobTransfer
 /// A file with a line for each accepted upload: the URL, locator, validator and SHA-256, separated by spaces, and the
 /// ETag if the server sent one.
 ///
-/// Each line is synchronised before its thread begins the next upload. A line truncated by a kill lacks a complete
-/// digest, and is ignored like any other malformed line.
+/// Each line is synchronised before its thread begins the next upload. If the process is killed, the last line may be
+/// truncated. Without a complete digest, it is ignored like any other malformed line.
 final class UploadJournal: Sendable {
     struct Entry: Equatable {
         let validator: Substring
@@ -58,7 +58,7 @@ final class UploadJournal: Sendable {
         return entry?.validator == Substring(Self.written(validator.text)) ? entry : nil
     }
 
-    /// Adds and synchronises a line for an accepted upload. A source without an identity gets no line.
+    /// Adds and synchronises a line for an accepted upload. Adds no line for a source without a locator or a validator.
     func append(
         _ url: String, _ info: BlobInfo, _ locator: BlobLocator?, _ digest: String, tag: String? = nil
     ) throws(BlobError) {

@@ -60,14 +60,15 @@ struct WebOptions: ParsableArguments {
         }
     }
 
-    /// These options for the sources of an upload, without the values meant for the receiver.
+    /// A copy of these options for the sources of an upload, without the values meant for the receiver.
     var withoutCredentials: WebOptions {
         var options = self
         (options.headers, options.user) = ([], nil)
         return options
     }
 
-    /// These options for the server of a password file, without the values meant for the receiver or the sources.
+    /// A copy of these options for the server of a password file, without the values meant for the receiver or the
+    /// sources.
     var forPasswordFile: WebOptions {
         var options = self.withoutCredentials
         options.headerFile = nil
