@@ -38,7 +38,7 @@ actor PickerUploads {
     ///   - folder: The folder for the queue and for a state file for each upload.
     ///   - jobCount: The number of concurrent uploads, at least 1.
     ///   - rateLimit: The maximum rate of each upload in bytes per second; nil for no limit.
-    /// - Throws: The error of reading a queue.
+    /// - Throws: The error of reading a stored queue.
     init(
         of catalogue: any PickerCatalogue, to url: String, as form: UploadForm = .tus, keepingStateIn folder: URL,
         atOnce jobCount: Int, rateLimit: Int64? = nil

@@ -29,7 +29,7 @@ package struct FormArgument: Equatable, Sendable {
     package let name: String
     package let items: [Item]
 
-    /// - Throws: ``BlobError/Code/invalidArgument``.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the text is malformed.
     package init(_ text: String) throws(BlobError) {
         var parser = Parser(text)
         guard let name = parser.takeName() else {

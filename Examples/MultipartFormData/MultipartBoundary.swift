@@ -35,7 +35,9 @@ public struct MultipartBoundary: Hashable, Sendable {
         self.isChosen = false
     }
 
-    /// Returns a new boundary that no part contains: 128 bits from the system's generator, as 32 hexadecimal digits.
+    /// Returns a new random boundary of 128 bits from the system's generator, written as 32 hexadecimal digits.
+    ///
+    /// The probability that a part contains it is negligible.
     public static func random() -> MultipartBoundary {
         var generator = SystemRandomNumberGenerator()
         let digits = (0..<32).map { _ in String(Int.random(in: 0..<16, using: &generator), radix: 16) }

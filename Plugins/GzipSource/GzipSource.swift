@@ -335,18 +335,18 @@ private func latin1(_ bytes: [UInt8]) -> String {
 }
 
 extension BlobProvider {
-    /// The provider for the `gzip` wrapper: RFC 1952, all members.
+    /// The provider for the `gzip` wrapper, which decodes all members of a gzip stream (RFC 1952).
     public static let gzip = filter(
         .gzip, mediaTypes: ["application/gzip", "application/x-gzip"],
         // The identification of RFC 1952 and its only compression method.
         signatures: [BlobSignature([0x1F, 0x8B, 8])])
 
-    /// The provider for the `zlib` wrapper: RFC 1950.
+    /// The provider for the `zlib` wrapper (RFC 1950).
     ///
     /// The format is recognised only by name and media type, because its two-byte header is not conclusive.
     public static let zlib = filter(.zlib, mediaTypes: ["application/zlib"])
 
-    /// The provider for the `deflate` wrapper: RFC 1951, raw.
+    /// The provider for the `deflate` wrapper, which decodes raw deflate data (RFC 1951).
     public static let deflate = filter(.deflate)
 
     private static func filter(

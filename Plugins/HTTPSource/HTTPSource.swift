@@ -133,7 +133,7 @@ struct HTTPRequests: RemoteRequests {
     private let request: TransferRequest
     private let name: String?
 
-    /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/invalidArgument``, ``BlobError/Code/unavailable``.
+    /// - Throws: The errors of ``HTTPSource/init(_:options:)-(String,_)``.
     init(_ locator: BlobLocator, _ options: HTTPSource.Options) throws(BlobError) {
         var request = TransferRequest(try TransferURL("\(locator.scheme):\(locator.schemeSpecificPart)"))
         request.privateFields = options.headers.map { BlobHTTPField($0.name, $0.value) }

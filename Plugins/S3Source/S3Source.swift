@@ -98,7 +98,7 @@ public struct S3Source: BlobInputStreamDataSource {
     ///
     /// - Throws: ``BlobError/Code/invalidLocator``; ``BlobError/Code/permissionDenied`` if there are no credentials;
     ///   ``BlobError/Code/unsupported`` for a profile with a role; ``BlobError/Code/invalidArgument`` for other invalid
-    ///   settings; ``BlobError/Code/unavailable`` if libcurl is missing.
+    ///   settings; ``BlobError/Code/unavailable`` if libcurl or the trait `Crypto` is missing.
     public init(_ locator: String, options: Options = Options()) throws(BlobError) {
         do {
             let locator = try BlobLocator(locator)

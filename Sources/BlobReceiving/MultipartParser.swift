@@ -47,7 +47,7 @@ package struct MultipartParser {
     private var byteOffset: Int64 = 0
 
     /// - Parameter boundary: 1 to 70 of the characters of RFC 2046, section 5.1.1, without a trailing space.
-    /// - Throws: ``BlobError/Code/invalidArgument``.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for any other boundary.
     package init(boundary: String, limits: Limits = Limits()) throws(BlobError) {
         guard (1...70).contains(boundary.utf8.count), boundary.utf8.allSatisfy(Self.boundaryCharacters.contains),
             boundary.last != " "
@@ -63,8 +63,8 @@ package struct MultipartParser {
 
     /// Parses the next bytes of the body, and calls `handle` with each event.
     ///
-    /// - Throws: ``BlobError/Code/corrupted``, ``BlobError/Code/limitExceeded``, and the errors of `handle`. Do not use
-    ///   the parser after an error.
+    /// - Throws: ``BlobError/Code/corrupted`` for a malformed body; ``BlobError/Code/limitExceeded`` for a body that
+    ///   exceeds the limits; the errors of `handle`. Do not use the parser after an error.
     package mutating func parse(_ bytes: UnsafeRawBufferPointer, _ handle: (Event) throws -> Void) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -242,7 +242,7 @@ package struct MultipartHeader: Equatable, Sendable {
     package let mediaType: String?
 
     /// - Parameter lines: All lines with their line endings, without the blank line.
-    /// - Throws: ``BlobError/Code/corrupted``.
+    /// - Throws: ``BlobError/Code/corrupted`` for an invalid header.
     init(_ lines: some Collection<UInt8>) throws(BlobError) {
         var fields: [String: ArraySlice<UInt8>] = [:]
         for line in lines.split(separator: UInt8(ascii: "\n")) {

@@ -34,7 +34,8 @@ package final class RequestReceiver: BodyReceiver {
     ///   - maximumByteCount: The maximum length of the whole body; nil for no limit.
     ///   - stored: The files for HEAD requests. A raw body is added once it is stored.
     /// - Throws: ``BlobError/Code/corrupted`` or ``BlobError/Code/invalidArgument`` for a form without a valid
-    ///   boundary; ``BlobError/Code/io`` or a similar error if the file cannot be created.
+    ///   boundary; ``BlobError/Code/io`` or a similar error if the folder cannot be opened or the file cannot be
+    ///   created.
     package init(
         path: String, contentType: String?, fields: [RequestAnswer.Field] = [], folder: String?,
         maximumByteCount: Int64?, stored: StoredFiles? = nil

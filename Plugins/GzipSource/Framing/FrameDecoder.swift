@@ -172,7 +172,7 @@ struct FrameDecoder: ~Copyable {
 
     /// Checks that the format ends here. Call this method at the end of the input.
     ///
-    /// - Throws: ``BlobError/Code/truncated``.
+    /// - Throws: ``BlobError/Code/truncated`` if the data ends too early.
     func finish() throws(BlobError) {
         let place: String
         switch self.phase {

@@ -67,7 +67,7 @@ final class SegmentDecoder {
     ///   - byteCount: A result of ``segmentsByteCount(beginningWithin:)``.
     ///   - output: A span with room for `byteCount` bytes.
     /// - Throws: ``IndexMismatch`` if the bytes differ from those from which the index was created. The appended bytes
-    ///   are then invalid.
+    ///   are then invalid. Also throws the errors of reading the base.
     func decode(_ byteCount: Int, into output: inout OutputRawSpan) throws {
         let start = output.byteCount
         try self.appendBytes(byteCount, to: &output)

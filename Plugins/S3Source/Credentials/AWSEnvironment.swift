@@ -36,7 +36,8 @@ struct AWSEnvironment: Sendable {
 
     /// Returns the settings of the selected profile.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` if the environment names a profile that no file defines.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the environment names a profile that no file defines; the errors
+    ///   of reading the files.
     func profile() throws -> [String: String] {
         let named = self.value("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
         let home = self.value("HOME").map { "\($0)/.aws/" }

@@ -29,8 +29,8 @@ final class AccessKeyProvider: Sendable {
     /// Creates the provider for an environment.
     ///
     /// - Throws: ``BlobError/Code/permissionDenied`` if the environment has no keys; ``BlobError/Code/unsupported`` for
-    ///   a profile with a role or another way to obtain keys; ``BlobError/Code/invalidArgument`` for an incomplete key
-    ///   pair.
+    ///   a profile with a role or another way to obtain keys; ``BlobError/Code/invalidArgument`` for an incomplete or
+    ///   invalid key pair; the errors of `profile`.
     init(_ environment: AWSEnvironment, profile: () throws -> [String: String]) throws {
         let (identifier, secret) = (
             environment.value("AWS_ACCESS_KEY_ID"), environment.value("AWS_SECRET_ACCESS_KEY")
@@ -120,7 +120,8 @@ final class AccessKeyProvider: Sendable {
 extension AccessKeys {
     /// Returns the keys if they are valid in header fields.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument``, with a message that does not show the keys.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if a key is empty or contains an invalid character. The message
+    ///   does not show the keys.
     func checked() throws(BlobError) -> AccessKeys {
         let texts = [self.identifier, self.secret, self.sessionToken ?? "x"]
         guard texts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } }) else {

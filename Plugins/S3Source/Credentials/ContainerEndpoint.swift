@@ -20,7 +20,8 @@ struct ContainerEndpoint: Sendable {
 
     /// Creates an endpoint; fails if the environment does not name one.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` for a URL to which a token must not be sent.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a URL to which a token must not be sent; the errors of parsing
+    ///   the URL.
     init?(_ environment: AWSEnvironment) throws(BlobError) {
         let relative = environment.value("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").map { Self.address + $0 }
         guard let text = relative ?? environment.value("AWS_CONTAINER_CREDENTIALS_FULL_URI") else { return nil }

@@ -1,7 +1,7 @@
 import BlobCore
 import BlobTransfer
 
-/// The server that holds buckets: a store with the S3 interface, or AWS in a region.
+/// The server of the buckets: AWS in a region, or another store with the S3 interface.
 struct S3Endpoint: Sendable {
     /// The AWS region that reports the region of any bucket.
     static let defaultRegion = "us-east-1"
@@ -10,7 +10,8 @@ struct S3Endpoint: Sendable {
     private let baseURL: TransferURL?
 
     /// - Parameter url: An `http` or `https` URL; nil for AWS.
-    /// - Throws: ``BlobError/Code/invalidArgument`` if it is not the URL of a server.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the URL is invalid, or contains credentials or a query;
+    ///   ``BlobError/Code/unavailable`` if libcurl is missing.
     init(_ url: String?) throws(BlobError) {
         do throws(BlobError) {
             self.baseURL = try url.map { (url) throws(BlobError) in try TransferURL(url) }
@@ -58,7 +59,7 @@ struct S3Address: Sendable, Equatable {
     let key: [UInt8]
     var version: String?
 
-    /// - Throws: ``BlobError/Code/invalidLocator``.
+    /// - Throws: ``BlobError/Code/invalidLocator`` if the locator does not name an object, or has an invalid query.
     init(_ locator: BlobLocator) throws(BlobError) {
         let text = locator.schemeSpecificPart
         let path = text.prefix { $0 != "?" }

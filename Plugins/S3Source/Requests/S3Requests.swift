@@ -124,7 +124,9 @@ final class S3Service: Sendable {
         (self.endpoint, self.keys, self.region, self.settings) = (endpoint, keys, region, settings)
     }
 
-    /// - Throws: The errors of ``AccessKeyProvider/init(_:profile:)`` and ``S3Endpoint/init(_:)``.
+    /// - Throws: The errors of ``AccessKeyProvider/init(_:profile:)`` and ``S3Endpoint/init(_:)``;
+    ///   ``BlobError/Code/invalidArgument`` for an invalid region; ``BlobError/Code/unavailable`` without the trait
+    ///   `Crypto`.
     convenience init(_ options: S3Source.Options, _ environment: AWSEnvironment) throws {
         try CryptoDigest.requireTrait(for: "S3Source")
         // This error matters only if the profile is needed.

@@ -105,7 +105,8 @@ struct MultipartUpload: Sendable {
     ///
     /// - Parameter sum: The checksum of all parts; nil if unknown.
     /// - Returns: The entity tag of the object, and whether the store stated the same checksum.
-    /// - Throws: ``BlobError/Code/checksumMismatch`` if the store stated a different checksum.
+    /// - Throws: ``BlobError/Code/checksumMismatch`` if the store stated a different checksum; the errors of the
+    ///   request.
     func complete(_ parts: [Part], _ sum: CyclicSum?) async throws(BlobError) -> (tag: String, isCompared: Bool) {
         let list = parts.map {
             "<Part><PartNumber>\($0.number)</PartNumber><ETag>\"\(Self.escaped($0.tag))\"</ETag></Part>"

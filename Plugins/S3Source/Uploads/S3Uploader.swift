@@ -161,7 +161,7 @@ public struct S3Uploader: Sendable {
         return S3Client(S3Requests(address, self.service), try BlobUploader(), limits, context)
     }
 
-    /// - Throws: ``BlobError/Code/invalidLocator`` if the locator does not name an object.
+    /// - Throws: ``BlobError/Code/invalidLocator`` if the locator does not name an object, or names a version.
     static func address(_ locator: String) throws(BlobError) -> S3Address {
         let locator = try BlobLocator(locator)
         guard locator.scheme == "s3", locator.selectors.isEmpty, case let address = try S3Address(locator),
@@ -195,7 +195,7 @@ public struct S3Uploader: Sendable {
     /// The tag is proof if it is the MD5 of the bytes, or the tag of an object with parts of ``partByteCount``. The
     /// tags of encrypted objects, and of objects with parts of another size, prove nothing.
     ///
-    /// - Throws: The errors of the source.
+    /// - Throws: The errors of the source, and the errors for an invalid locator or invalid settings.
     package func existing(
         _ source: any BlobInputStreamDataSource, at locator: String, _ context: BlobContext
     ) async throws(BlobError) -> StoredObject? {
@@ -365,7 +365,8 @@ package struct SharedMultipartUpload: Sendable, Equatable {
         (self.byteCount, self.partByteCount, self.validator) = (byteCount, partByteCount, validator)
     }
 
-    /// - Throws: ``BlobError/Code/invalidArgument`` for part sizes that S3 does not allow.
+    /// - Throws: ``BlobError/Code/invalidArgument`` or ``BlobError/Code/limitExceeded`` for lengths that S3 does not
+    ///   allow.
     func plan(_ limits: PartLimits) throws(BlobError) -> PartPlan {
         let plan = try PartPlan(partByteCount: self.partByteCount, byteCount: self.byteCount, limits: limits)
         guard self.byteCount >= 0, plan.partByteCount == self.partByteCount else {

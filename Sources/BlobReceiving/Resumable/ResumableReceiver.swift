@@ -7,9 +7,10 @@ final class ResumableReceiver: BodyReceiver {
     /// The facts about the bytes of a request, depending on the protocol.
     enum Bytes {
         case tus
-        /// - byteCount: The length of the upload; nil if the request does not state it.
-        /// - isLast: True if the request contains the rest of the upload.
-        /// - hasLength: False for a body in chunks.
+        /// - Parameters:
+        ///   - byteCount: The length of the upload; nil if the request does not state it.
+        ///   - isLast: True if the request contains the rest of the upload.
+        ///   - hasLength: False for a body in chunks.
         case draft(byteCount: Int64?, isLast: Bool, hasLength: Bool)
     }
 

@@ -63,7 +63,8 @@ final class ResumableUpload: Sendable {
     /// If the receiver is killed before the end, no upload exists, and the remaining file is reused if the same upload
     /// is created again.
     ///
-    /// - Throws: A refusal with 423 while another request is creating the same upload.
+    /// - Throws: A refusal with 423 while another request is creating the same upload, or with 400 if the bytes do not
+    ///   match the stated digests; the errors of the disk.
     init(
         _ identifier: String, concatenating parts: [ResumableUpload], as record: UploadRecord, in folder: String
     ) throws(BlobError) {
@@ -137,7 +138,8 @@ final class ResumableUpload: Sendable {
     ///   - byteCount: The length of the upload; nil if the request does not state it.
     ///   - isLast: True if the request states that it is the last one, and states its length.
     /// - Throws: A refusal with 409 if the offset differs from the number of arrived bytes, with 400 for a
-    ///   contradictory length, with 413 for a length beyond the limit, or with 403 for a final upload.
+    ///   contradictory length, with 413 for a length beyond the limit, with 403 for a final upload, or with 404 for an
+    ///   upload that was removed.
     func begin(
         at offset: Int64, isChecked: Bool = false, byteCount: Int64? = nil, isLast: Bool = false
     ) throws(BlobError) -> Permit {
@@ -181,7 +183,8 @@ final class ResumableUpload: Sendable {
     ///     one.
     ///   - isLast: True if no more bytes follow.
     /// - Returns: The number of bytes that have arrived.
-    /// - Throws: A refusal with 400 if bytes are missing after the last request.
+    /// - Throws: A refusal with 400 if bytes are missing after the last request, or with 409 after another request has
+    ///   begun.
     func end(_ permit: Permit, keeping: Bool = true, isLast: Bool = false) throws(BlobError) -> Int64 {
         try self.state.withLock { state throws(BlobError) in
             try Self.check(permit, state)
@@ -394,7 +397,7 @@ struct UploadRecord: Codable, Equatable {
     /// The file as it will be reported: with its total length, but without a digest until all bytes have arrived.
     var part: ReceivedPart
 
-    /// The traits; nil for none.
+    /// The traits; nil if the upload has no traits.
     private var traits: Set<Trait>?
 
     /// The value of `Upload-Concat` that created a final upload.
@@ -403,7 +406,7 @@ struct UploadRecord: Codable, Equatable {
     /// The digests that the complete content must match, in the format of `Repr-Digest`; nil if none were stated.
     var digests: String?
 
-    /// The number of bytes to keep if the receiver is killed during a request with a checksum; nil for all bytes.
+    /// The number of bytes to keep if the receiver is killed during a request with a checksum; nil to keep all bytes.
     var verifiedByteCount: Int64?
 
     /// A check of all bytes, starting with the first.

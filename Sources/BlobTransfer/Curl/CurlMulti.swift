@@ -27,7 +27,8 @@ final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders 
 
     /// Starts a request. Its callbacks then run within ``perform()``.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` if libcurl refused an option.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if libcurl refused an option; ``BlobError/Code/unavailable`` if
+    ///   memory is exhausted.
     func add(_ handle: CurlHandle) throws(BlobError) {
         try handle.finishSetup()
         try self.check(blob_curl_multi_add(self.multi, handle.identity))
@@ -109,7 +110,7 @@ package enum CurlLibrary {
 
     /// Loads the library on the first call.
     ///
-    /// - Throws: ``BlobError/Code/unavailable``.
+    /// - Throws: ``BlobError/Code/unavailable`` if the library is missing or too old.
     package static func load() throws(BlobError) { try Self.loadResult.get() }
 
     /// Loads the library on another thread without blocking the caller.

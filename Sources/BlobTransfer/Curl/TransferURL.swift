@@ -5,9 +5,9 @@ import CCurl
 package struct TransferURL: Sendable, Equatable {
     /// The scheme, host and port for which secrets are valid.
     ///
-    /// All spellings of an origin are equal: default ports, letters in either case, and numeric addresses. As in
-    /// browsers, a host with a trailing dot is a different host, because the dot prevents resolvers from completing the
-    /// name.
+    /// Spellings of an origin that differ only in a default port, in the case of letters, or in the notation of a
+    /// numeric address are equal. As in browsers, a host with a trailing dot is a different host, because the dot
+    /// prevents resolvers from completing the name.
     package struct Origin: Sendable, Equatable {
         package let scheme: String
         package let host: String
@@ -32,7 +32,8 @@ package struct TransferURL: Sendable, Equatable {
 
     /// Returns the URL to which a `Location` field points.
     ///
-    /// - Throws: ``BlobError/Code/invalidLocator`` for an invalid URL or another scheme.
+    /// - Throws: ``BlobError/Code/invalidLocator`` for an invalid URL or another scheme; ``BlobError/Code/unavailable``
+    ///   if memory is exhausted.
     package func resolving(_ location: String) throws(BlobError) -> TransferURL {
         // libcurl would remove the last component of the path (RFC 3986, sections 4.4 and 5.2.2).
         if location.isEmpty || location.first == "#" { return try TransferURL(self.text) }

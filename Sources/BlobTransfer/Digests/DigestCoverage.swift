@@ -10,7 +10,7 @@ import BlobDeflate
 /// bytes in order, from one reader or several consecutive ones. Bytes that the job has already read are not compared
 /// again.
 ///
-/// Memory is bounded: at most 16,384 runs of 40 bytes each are kept. The bytes of any further runs are treated as
+/// Memory is bounded: at most 16,384 runs of 40 bytes each are stored. The bytes of any further runs are treated as
 /// unread.
 final class DigestCoverage: Sendable {
     /// Contiguous bytes within one stated range.

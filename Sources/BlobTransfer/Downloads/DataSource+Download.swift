@@ -30,7 +30,7 @@ extension BlobInputStreamDataSource {
     /// The earlier call may have been interrupted by the end of its process or of the system.
     ///
     /// The bytes are written to a file next to `url` with the suffix `.blob-part`, in blocks of 1 MiB whose checksums
-    /// are kept in a record next to that file. The file gets its final name once it is complete, matches the digests
+    /// are stored in a record next to that file. The file gets its final name once it is complete, matches the digests
     /// and is on the disk. An existing file with matching digests is left unchanged. Reading resumes only if the
     /// content is the same, according to the digests that the options or the server state, or to its validator. With a
     /// weak validator, the last 4 KiB before each gap are compared as well. If a block is damaged, only that block is
@@ -48,8 +48,8 @@ extension BlobInputStreamDataSource {
     /// - Returns: The number of bytes in the file.
     /// - Throws: ``BlobError/Code/changed`` if the content has changed since the download began;
     ///   ``BlobError/Code/checksumMismatch``, after which the next call starts over; ``BlobError/Code/unavailable``
-    ///   while another process writes the file; the errors of reading and of the file system, after which the next call
-    ///   resumes.
+    ///   while another process writes the file; ``BlobError/Code/invalidArgument`` if `url` exists and is not a regular
+    ///   file; the errors of reading and of the file system, after which the next call resumes.
     /// - Complexity: A resumed download reads the existing part once, and once more to compare digests.
     @discardableResult
     public func write(

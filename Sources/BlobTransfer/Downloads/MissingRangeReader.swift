@@ -90,7 +90,8 @@ struct MissingRangeReader {
         BlockingPool.runOutside { _ = self.signal.wait(for: nil) }
     }
 
-    /// Returns the next run to read: a missing one, or half of the longest range being read.
+    /// Returns the next run to read: a missing run or, if none is left, half of the longest part being read; nil if
+    /// that part is too short to split.
     private mutating func nextRun() -> Run? {
         if !self.runs.isEmpty { return self.runs.removeFirst() }
         let rests = self.openRanges.map { ($0.end ?? self.info.byteCount ?? 0) - $0.place.byteOffset }

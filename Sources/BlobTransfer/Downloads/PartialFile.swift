@@ -71,7 +71,8 @@ final class PartialFile {
     ///   - digests: The digests that the user expects.
     ///   - restarts: True to start over if the content has changed.
     /// - Throws: ``BlobError/Code/changed`` if the content has changed; ``BlobError/Code/unavailable`` while another
-    ///   process downloads the file; the errors of the file system.
+    ///   process downloads the file; ``BlobError/Code/invalidArgument`` if the path exists and is not a regular file;
+    ///   the errors of the file system.
     init(
         _ path: String, _ info: BlobInfo, _ digests: [BlobStatedDigest], restarts: Bool, _ context: BlobContext
     ) throws {
@@ -211,7 +212,7 @@ final class PartialFile {
     /// Compares all bytes with the digests.
     ///
     /// - Returns: The digest that was compared; nil if no digest could be computed.
-    /// - Throws: ``BlobError/Code/checksumMismatch``.
+    /// - Throws: ``BlobError/Code/checksumMismatch``, and the errors of reading the file.
     @discardableResult
     func check(_ digests: [BlobStatedDigest], _ context: BlobContext) throws -> String? {
         try Self.check(digests, of: self.contentFile, self.partPath, context)

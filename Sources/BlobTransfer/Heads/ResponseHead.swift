@@ -116,7 +116,8 @@ package struct ResponseHead: Sendable {
 
     /// Parses a line, including its line ending.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded`` or ``BlobError/Code/corrupted``.
+    /// - Throws: ``BlobError/Code/limitExceeded`` if the head exceeds a limit; ``BlobError/Code/corrupted`` for a
+    ///   malformed status line or an invalid `Content-Length`.
     package mutating func parse(_ line: UnsafeRawBufferPointer) throws(BlobError) {
         self.byteCount += line.count
         guard self.byteCount <= Self.maximumByteCount else {

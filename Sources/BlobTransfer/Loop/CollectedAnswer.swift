@@ -23,7 +23,8 @@ extension TransferRequest {
 
     /// Makes the request and waits for the complete response without blocking a thread.
     ///
-    /// - Throws: The errors of ``start(upTo:_:)``; ``BlobError/Code/cancelled``.
+    /// - Throws: The errors of ``start(upTo:_:)`` and its completion; ``BlobError/Code/cancelled`` or
+    ///   ``BlobError/Code/timedOut`` because of the context.
     package func answer(
         upTo maximumByteCount: Int, context: BlobContext
     ) async throws(BlobError) -> CollectedAnswer {
@@ -45,7 +46,8 @@ extension TransferRequest {
     /// Requests the head of the object, and blocks until it arrives.
     ///
     /// - Returns: The last head, regardless of its status.
-    /// - Throws: The errors of ``start(upTo:_:)``; ``BlobError/Code/cancelled``.
+    /// - Throws: The errors of ``start(upTo:_:)`` and its completion; ``BlobError/Code/cancelled`` or
+    ///   ``BlobError/Code/timedOut`` because of the context.
     package func head(_ context: BlobContext) throws(BlobError) -> ResponseHead {
         var request = self
         request.isHead = true

@@ -6,7 +6,7 @@ import CCurl
 ///
 /// If a connection breaks before a response begins, libcurl opens another one, because a GET can be repeated.
 package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only the loop's thread uses mutable state.
-    /// The maximum number of bytes to keep of an explanation.
+    /// The maximum number of bytes of an explanation to store.
     private static let maximumExplanationByteCount = 64 * 1024
 
     /// The maximum number of bytes to read and discard so that the connection can be reused.

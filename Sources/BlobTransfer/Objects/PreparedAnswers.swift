@@ -65,7 +65,8 @@ struct PreparedAnswers {
     private static let maximumPieceCount: Int64 = 4
     /// The gap between two ranges that costs less than a request, a sixth of a millisecond at 100 MB/s.
     private static let maximumGap: Int64 = 16 * 1024
-    /// The maximum distance, in reading order, of ranges that share a request; their bytes are kept until all are read.
+    /// The maximum distance, in reading order, of ranges that share a request; their bytes are held in memory until all
+    /// are read.
     private static let maximumDistance = 16
     /// The age at which a response without readers is removed to make room for others.
     private static let maximumIdleTime = Duration.seconds(30)

@@ -86,7 +86,7 @@ final class RemoteBody: TransferSink {
     /// True if the response has any bytes.
     var hasBytes: Bool { self.state.withLock { $0.blocks.byteCount > 0 } }
 
-    /// The number of bytes that the response keeps once it is complete.
+    /// The number of bytes that the response holds in memory once it is complete.
     var plannedByteCount: Int64 {
         self.state.withLock { ($0.limit ?? $0.blocks.start + Int64(RemoteBodyState.capacity)) - $0.blocks.start }
     }
@@ -171,7 +171,7 @@ final class RemoteBody: TransferSink {
             if state.isStream { state.blocks.drop(before: byteOffset) }
             resumed = state.takeResumption()
             if byteOffset >= state.blocks.start, byteOffset < state.blocks.end, !state.hasPendingDigestCheck {
-                // While a body is kept, it remains available to any reader.
+                // While a body is held in memory, it remains available to any reader.
                 let isExclusive = isOwner && byteOffset >= state.ownedStart
                 return (.bytes, state.blocks.bytes(at: byteOffset, isExclusive: isExclusive))
             }

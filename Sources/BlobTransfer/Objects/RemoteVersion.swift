@@ -351,14 +351,14 @@ final class RemoteVersion: Sendable {
 
     /// Checks that a response contains the beginning of the requested range.
     ///
-    /// The response may begin earlier, unless too many bytes would have to be kept, and end anywhere later.
+    /// The response may begin earlier, unless too many bytes would have to be held in memory, and end anywhere later.
     private static func check(
         _ range: ContentRange?, of head: ResponseHead, asked: (start: Int64, end: Int64?)
     ) throws(BlobError) -> (Range<Int64>, byteCount: Int64?) {
         guard let range, let bytes = range.bytes else {
             throw BlobError(.corrupted, "The server answered 206 without a valid Content-Range.")
         }
-        // A long range is streamed rather than kept.
+        // A long range is streamed rather than held in memory.
         let keptEnd = asked.end.flatMap { $0 - asked.start > PreparedAnswers.maximumPieceByteCount ? nil : $0 }
         let end = min(bytes.upperBound, keptEnd ?? bytes.lowerBound)
         guard bytes.contains(asked.start), end - bytes.lowerBound <= RemoteBodyState.capacity else {

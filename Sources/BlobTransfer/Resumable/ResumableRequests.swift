@@ -134,7 +134,8 @@ struct ResumableRequests: Sendable {
 
     /// Requests the state of an upload.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` for a response without a valid state or with a different length.
+    /// - Throws: ``BlobError/Code/corrupted`` for a response without a valid state or with a different length; the
+    ///   errors of the request.
     func offset(
         of location: String, _ byteCount: Int64, _ version: String?
     ) async throws(BlobError) -> ResumableOffset {

@@ -52,7 +52,8 @@ public struct ResumableUploader: Sendable {
 
     /// The number of consecutive failures without progress before the upload fails.
     ///
-    /// If the value is nil, 8 failures are allowed, but none before a connection has been made.
+    /// If the value is nil, 8 failures are allowed, but until the upload exists on the server, the first error with the
+    /// code ``BlobError/Code/unavailable`` ends the call.
     public var maximumFailureCount: Int?
 
     /// Called on any thread with each error after which the upload continues.
@@ -274,7 +275,7 @@ struct ResumableUpload: Sendable {
 
     /// Compares the source with the server's digests of the whole, unless the server has compared every piece.
     ///
-    /// - Throws: ``BlobError/Code/checksumMismatch``.
+    /// - Throws: ``BlobError/Code/checksumMismatch``, and the errors of reading the source.
     private func check(_ stated: [BlobStatedDigest]) async throws(BlobError) {
         if let algorithm = self.checks.withLock({ $0.isWhole ? $0.algorithm ?? nil : nil }) {
             self.uploader.onCheck?("\(algorithm.title) of each piece")

@@ -78,7 +78,7 @@ public struct BlobUploadRequest: Sendable {
     public var onProgress: (@Sendable (_ sent: Int64, _ byteCount: Int64?) -> Void)?
 
     /// Called on the upload's task or thread with each piece of the body of a successful response; if nil, the response
-    /// keeps the beginning of the body.
+    /// contains the beginning of the body.
     public var onResponseBody: (@Sendable (UnsafeRawBufferPointer) throws -> Void)?
 
     /// Creates a request.
@@ -139,7 +139,7 @@ extension BlobUploadRequest {
     /// The URL, with `***` in place of possible secrets.
     package var printableURL: String { BlobCore.printableURL(self.url) }
 
-    /// - Throws: ``BlobError/Code/invalidArgument``.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the URL, the rate limit or a field is invalid.
     package func validate() throws(BlobError) {
         let lowercased = self.url.lowercased()
         guard lowercased.hasPrefix("http://") || lowercased.hasPrefix("https://") else {

@@ -3,7 +3,7 @@ public import BlobPlatform
 
 /// The response of a server to an upload.
 public struct BlobUploadResponse: Sendable {
-    /// The maximum number of bytes of the body to keep, enough for an error message.
+    /// The maximum number of body bytes that a response contains, enough for an error message.
     public static let maximumBodyByteCount = 64 * 1024
 
     /// The URL that sent the response, after redirections, without user and password. Its query may be a secret.
@@ -14,7 +14,7 @@ public struct BlobUploadResponse: Sendable {
     /// received the body.
     public let body: Data
 
-    /// The status, at least 200. Informational statuses are not kept.
+    /// The status, at least 200. Informational responses are ignored.
     public var status: Int { self.head.status }
 
     /// The reason phrase after the status, as received. It is often empty.

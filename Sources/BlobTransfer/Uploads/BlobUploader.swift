@@ -21,7 +21,7 @@ public struct BlobUploader: Sendable {
 
     /// Creates an uploader, and loads libcurl on first use.
     ///
-    /// - Throws: ``BlobError/Code/unavailable``.
+    /// - Throws: ``BlobError/Code/unavailable`` if libcurl is missing or too old.
     public init() throws(BlobError) { try CurlLibrary.load() }
 
     /// Sends a source as the body of a request, and returns once the server has accepted all of it.
@@ -47,12 +47,13 @@ public struct BlobUploader: Sendable {
     ///     the connection if the request has no idle limit.
     /// - Returns: A response with a status from 200 to 299.
     /// - Throws: An error of the source, which takes precedence over any other error; ``BlobError/Code/refused`` for
-    ///   any other status, with a ``BlobUploadRefusal`` as the cause; ``BlobError/Code/unavailable`` if no connection
-    ///   could be made; ``BlobError/Code/io`` for a broken connection; ``BlobError/Code/truncated``,
-    ///   ``BlobError/Code/corrupted`` or ``BlobError/Code/limitExceeded`` for a malformed response;
-    ///   ``BlobError/Code/changed`` for content that changed between two requests; ``BlobError/Code/invalidArgument``,
-    ///   ``BlobError/Code/timedOut``, or ``BlobError/Code/cancelled``. An error is transient if repeating the request
-    ///   may succeed and cannot have its effect twice.
+    ///   any other status, with a ``BlobUploadRefusal`` as the cause; ``BlobError/Code/checksumMismatch`` if the server
+    ///   states a different digest than the source; ``BlobError/Code/unavailable`` if no connection could be made;
+    ///   ``BlobError/Code/io`` for a broken connection; ``BlobError/Code/truncated``, ``BlobError/Code/corrupted`` or
+    ///   ``BlobError/Code/limitExceeded`` for a malformed response; ``BlobError/Code/changed`` for content that changed
+    ///   between two requests; ``BlobError/Code/invalidArgument``, ``BlobError/Code/timedOut``, or
+    ///   ``BlobError/Code/cancelled``; the errors of ``BlobUploadRequest/onResponseBody``. An error is transient if
+    ///   repeating the request may succeed and cannot have its effect twice.
     public func upload(
         _ source: any BlobInputStreamDataSource, with request: BlobUploadRequest,
         matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()

@@ -1,6 +1,7 @@
 package import BlobCore
 
-/// A signal that wakes the waiting task. A signal is remembered if no task is waiting; several signals count as one.
+/// A signal that wakes the waiting task. A signal is remembered if no task is waiting; several signals are treated as
+/// one.
 final class TaskSignal: Sendable {
     private enum State {
         case none, signalled
@@ -47,7 +48,8 @@ final class TaskSignal: Sendable {
 extension BlobContext {
     /// Suspends the task until `condition` returns a value. The condition is checked again after each signal.
     ///
-    /// - Throws: ``BlobError/Code/cancelled``; ``BlobError/Code/timedOut`` for both the deadline and the idle limit.
+    /// - Throws: ``BlobError/Code/cancelled``; ``BlobError/Code/timedOut`` for both the deadline and the idle limit;
+    ///   the errors of `condition`.
     nonisolated(nonsending) func wait<Value>(
         on signal: TaskSignal, until condition: () throws(BlobError) -> Value?
     ) async throws(BlobError) -> Value {

@@ -52,7 +52,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     /// Starts the request once the first bytes of the source are available.
     ///
     /// - Returns: The facts about the content; nil if the caller has to wait.
-    /// - Throws: The error of the source.
+    /// - Throws: The error of the source; ``BlobError/Code/unavailable`` if libcurl, memory or a thread is unavailable.
     func begin() throws(BlobError) -> BlobInfo? {
         guard self.hasBeginning() else { return nil }
         // An empty body is complete once it is announced, so this is the last opportunity to throw.

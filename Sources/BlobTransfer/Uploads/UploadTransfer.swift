@@ -236,7 +236,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         handle.set(CURLOPT_NOPROGRESS, 0)
         self.setUpBody(handle)
         handle.setHeaders(self.headerLines)
-        // A connection whose server ignores `Expect` must not count as idle (RFC 9110, section 10.1.1).
+        // A connection whose server ignores `Expect` must not be treated as idle (RFC 9110, section 10.1.1).
         let timeout = min(Self.expectationTimeout, (self.idleLimit ?? Self.expectationTimeout * 2) / 2)
         handle.set(CURLOPT_EXPECT_100_TIMEOUT_MS, max(1, Int(timeout.timeInterval * 1000)))
         self.setCallbacks(handle)
@@ -481,7 +481,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     /// Checks, after a success, that no bytes were sent after the response began.
     ///
-    /// - Throws: ``BlobError/Code/io`` otherwise.
+    /// - Throws: ``BlobError/Code/io`` otherwise, or if the connection was reset.
     private func checkEndOfAnswer() throws(BlobError) {
         guard self.uploadedAtAnswer == self.handle?.uploadedByteCount else {
             throw self.earlyAnswerError("bytes were sent after the response had begun")

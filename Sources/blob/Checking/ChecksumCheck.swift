@@ -40,7 +40,7 @@ struct ChecksumCheck {
 
     /// Reads each source once, and the members of an archive in one pass; prints a line for each digest.
     ///
-    /// - Throws: The exit status of the first error, after all errors are reported.
+    /// - Throws: The exit status of the first error, after all errors are reported; or an error that ends the command.
     mutating func run(_ sources: ArgumentSources, _ context: BlobContext) throws {
         let entries = self.lists.flatMap(\.entries)
         var arguments: [String] = []

@@ -90,7 +90,7 @@ final class LineReader {
 
     /// Returns the next line, without its end; nil after the last one.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded`` for a line longer than 1 MiB.
+    /// - Throws: ``BlobError/Code/limitExceeded`` for a line longer than 1 MiB; the errors of reading.
     func next() throws(BlobError) -> [UInt8]? {
         var searched = self.rest.startIndex
         while true {

@@ -15,7 +15,7 @@ struct PasswordFile {
     /// Returns the first line without its line ending.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` if the line is empty, too long or not UTF-8, or contains a zero
-    ///   byte; no error contains a part of the password.
+    ///   byte; the errors of reading the file. No error contains a part of the password.
     func password(_ context: BlobContext) throws(BlobError) -> String {
         var line = try LineReader(self.argument, self.registry, context).next() ?? []
         if line.last == UInt8(ascii: "\r") { line.removeLast() }

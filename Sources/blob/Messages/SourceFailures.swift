@@ -14,7 +14,7 @@ final class SourceFailures {
     ///
     /// - Parameter mayContinueAtLimit: True if a limit applies to one source only, so that others can still be read.
     /// - Throws: The error itself if the other sources cannot be read either: the job is cancelled, a limit common to
-    ///   all sources is reached, or the output is closed.
+    ///   all sources is reached, or the output is closed. Also the error itself if the command ends at the first error.
     func record(
         _ error: any Error, isSilent: Bool = false, mayContinueAtLimit: Bool = false
     ) throws(BlobError) {

@@ -52,7 +52,8 @@ enum Verbosity {
         }
     }
 
-    /// Prints an event if `-v` is set: the system's confinement of a helper, or the verification of a server's bytes.
+    /// Prints an event about the system's confinement of a helper, or about the verification of a server's bytes, if
+    /// `-v` is set.
     static func report(_ event: BlobEvent) {
         guard self.isVerbose else { return }
         if let layer = event.layer, BlobRegistry.standard.provider(for: layer)?.reachesNetwork == true {

@@ -37,7 +37,8 @@ final class Copier {
     ///
     /// - Returns: The facts about the source after the last read.
     /// - Throws: ``BlobError/Code/limitExceeded`` if all copies together exceed the limit;
-    ///   ``BlobError/Code/invalidArgument`` if fewer than `length` bytes are available and `isWhole` is true.
+    ///   ``BlobError/Code/invalidArgument`` if fewer than `length` bytes are available and `isWhole` is true; the
+    ///   errors of the source and of the output.
     @discardableResult func copy(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, upTo length: Int64? = nil,
         isWhole: Bool = false, matching validator: BlobValidator? = nil

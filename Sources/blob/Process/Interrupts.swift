@@ -5,7 +5,8 @@ import BlobStreamsStandard
 
 /// Handles interrupts by cancelling the job, which cleans up before the process ends.
 enum Interrupts {
-    /// The time in seconds that the job has to clean up. Only a write to a full pipe takes longer.
+    /// The time in seconds that the job has to clean up, as contract C12 requires. Only a write to a full pipe takes
+    /// longer.
     private static let cleanupTime: UInt32 = 1
 
     private static let cleanupLimit = Locked(cleanupTime)

@@ -13,7 +13,8 @@ enum Metalink {
     ///
     /// - Parameter list: The name of the document, for errors.
     /// - Throws: ``BlobError/Code/corrupted`` if the document is not a valid Metalink; ``BlobError/Code/unsupported``
-    ///   for a name that contains folders and for a file without a URL; ``BlobError/Code/limitExceeded``.
+    ///   for a name that contains folders and for a file without a URL; ``BlobError/Code/limitExceeded`` for a document
+    ///   that exceeds the parser's limits.
     static func files(in document: [UInt8], named list: String) throws(BlobError) -> [Fetch.Item] {
         let root = try MarkupElement.parse(document)
         guard root.name == name("metalink") else {

@@ -54,7 +54,7 @@ struct S3Uploads: Sendable {
         }
     }
 
-    /// Allows an interrupted job enough time to drop its parts, which would otherwise incur storage costs.
+    /// Allows an interrupted job enough time to delete its parts, which would otherwise incur storage costs.
     private func limitCleanup() { if !self.resumable.isOn { Interrupts.setCleanupLimit(Self.abortLimit) } }
 
     private func store(

@@ -196,7 +196,8 @@ struct UploadCommand: ParsableCommand {
         return registry.folderPath(first) != nil || registry.memberSelection(first) != nil
     }
 
-    /// - Throws: ``BlobError/Code/invalidArgument`` if several sources would have the same URL.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the source may name several files, but the URL does not end with
+    ///   '/'.
     private func checkSeveral() throws(BlobError) {
         guard !self.namesSeveral || UploadFolder(self.url) != nil else {
             throw BlobError(.invalidArgument, "A folder or a pattern requires a URL that ends with '/'.")

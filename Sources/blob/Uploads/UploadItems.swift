@@ -45,8 +45,8 @@ struct UploadItems {
     /// Adds the source of an argument, the files in its folder, or the members that its pattern selects.
     ///
     /// - Parameter naming: Returns an error that includes the location of the argument.
-    /// - Throws: ``BlobError/Code/invalidArgument`` for a name that an earlier source already has; an error if the job
-    ///   has ended.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an invalid name, or a name that an earlier source already has;
+    ///   an error if the job has ended.
     mutating func add(_ argument: String, naming: (BlobError) -> BlobError = { $0 }) throws(BlobError) {
         try self.context.check()
         do throws(BlobError) {
@@ -118,8 +118,8 @@ struct UploadFolder {
     /// - Parameters:
     ///   - folders: The folders below this one that contain the source.
     ///   - argument: The argument that names the source.
-    /// - Throws: ``BlobError/Code/invalidArgument`` for a source without a name, or with the name of an earlier
-    ///   source, which it would replace.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a source without a name, or with the name of an earlier source,
+    ///   which it would replace; the errors of the source's info.
     mutating func url(
         for source: any BlobInputStreamDataSource, below folders: [ArraySlice<UInt8>] = [], argument: String,
         _ context: BlobContext
