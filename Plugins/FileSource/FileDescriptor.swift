@@ -172,6 +172,8 @@ extension FileStatus {
     var isBlockDevice: Bool { self.type == S_IFBLK }
     private var isDevice: Bool { self.type == S_IFCHR || self.isBlockDevice }
 
+    /// Returns the info of a file with this status.
+    ///
     /// - Throws: ``BlobError/Code/unsupported`` unless the file is a regular file, a FIFO or a device.
     func info(name: String) throws(BlobError) -> BlobInfo {
         // The times of a device do not reveal changes to its bytes. Without a validator, the bytes may change at any

@@ -1,4 +1,4 @@
-/// Judges whether a body arrives too slowly. It has no clock or timer of its own.
+/// Judges whether a body arrives too slowly, using times that the caller supplies.
 ///
 /// The time during which the receiver holds back the sender is not measured.
 package struct BodyPace: Sendable {

@@ -6,6 +6,8 @@ package protocol BodyReceiver: AnyObject {
     /// The interim response to send before the body arrives; nil to send none.
     var interimAnswer: RequestAnswer? { get }
 
+    /// Receives the next bytes of the body.
+    ///
     /// - Throws: The error with which to refuse the request. Call ``abandon()`` next.
     func receive(_ bytes: UnsafeRawBufferPointer) throws(BlobError)
 
@@ -46,7 +48,7 @@ package struct RequestAnswer: Sendable {
     package let status: Int
     /// The header fields, without the fields that frame the body.
     package let fields: [Field]
-    /// The parts that are now complete.
+    /// The parts that this request completed.
     package let parts: [ReceivedPart]
 
     package init(status: Int, fields: [Field] = [], parts: [ReceivedPart] = []) {
@@ -101,7 +103,7 @@ package struct RequestRefusal: Error {
 }
 
 extension BlobError {
-    /// The status with which a request is refused; nil for any other error.
+    /// The response status if this error refuses a request about an upload; nil for any other error.
     var refusalStatus: Int? { (self.cause as? RequestRefusal)?.status }
 }
 

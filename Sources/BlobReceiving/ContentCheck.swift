@@ -49,6 +49,6 @@ struct RequestDigests: Sendable {
         self.content = BlobStatedDigest.contentFields.flatMap(digests)
     }
 
-    /// The digests of the content, in a request that does not create a resumable upload.
+    /// All digests that the content must match, in a request that does not create a resumable upload.
     var all: [BlobStatedDigest] { self.representation + self.content }
 }

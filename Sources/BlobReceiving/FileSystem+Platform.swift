@@ -12,7 +12,7 @@ final class FileSystem {
         self.descriptor = try Descriptor(folder, O_RDONLY | O_DIRECTORY, doing: "Could not open \(folder)")
     }
 
-    /// Synchronises the folder. Until then, a power failure may undo the naming of its files.
+    /// Synchronises the folder. Until then, a power failure may undo changes to the names of its files.
     func synchronizeFolder() throws(BlobError) {
         try self.descriptor.synchroniseFolder(doing: "Could not synchronise the folder \(self.folder)")
     }

@@ -63,7 +63,9 @@ package final class RequestReceiver: BodyReceiver {
 
     deinit { self.abandon() }
 
-    /// - Throws: ``BlobError/Code/limitExceeded``, and the errors of the form and of the disk.
+    /// Receives the next bytes of the body.
+    ///
+    /// - Throws: ``BlobError/Code/limitExceeded`` if the body is too long; the errors of the form and of the disk.
     package func receive(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         self.byteCount += Int64(bytes.count)
         guard self.byteCount <= self.maximumByteCount else {

@@ -27,7 +27,7 @@ package final class StoredFiles: Sendable {
         }
     }
 
-    /// Returns the file last stored at a path, if it still exists unchanged.
+    /// Returns the file last stored for a request's path; nil if it does not exist or has changed.
     private func find(_ path: String) -> ReceivedPart? {
         guard let stored = self.files.withLock({ $0[Self.key(path)] }), let file = stored.part.file,
             Self.state(file) == stored.state

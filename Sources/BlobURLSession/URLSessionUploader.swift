@@ -173,6 +173,8 @@ final class Upload: Sendable {
         if isOver { Self.cancel(task) } else { task.resume() }
     }
 
+    /// Sets the closure that sends the body again.
+    ///
     /// - Parameter restart: Starts another task for a body that was sent as data and must be sent again.
     func setRestart(_ restart: @escaping @Sendable () -> Void) {
         self.state.withLock { state in

@@ -253,7 +253,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
     /// destroy the response before a slow sender reads it.
     private static let lingerTime = TimeAmount.seconds(30)
 
-    /// The corresponding time after the response to a complete request.
+    /// The time for which bytes are read and discarded after the response to a complete request.
     private static let briefLingerTime = TimeAmount.seconds(2)
 
     /// The errors for a full disk, an exceeded quota, and a file that is too large.

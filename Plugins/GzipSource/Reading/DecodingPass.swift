@@ -18,7 +18,7 @@ final class DecodingPass {
     /// decoding.
     static let inputByteCount = 64 * 1024
     /// The number of bytes in one fetch after a point, large enough that a few fetches decode a window's length, which
-    /// proves the point.
+    /// shows whether the point is correct.
     private static let pieceByteCount = 4 * 1024
 
     /// True once the format and the compressed bytes have ended together and all checks have passed.

@@ -5,15 +5,15 @@ import BlobPlatform
 
 /// Decodes from the restart point before an offset, on as many threads as memory allows.
 ///
-/// A thread begins at a restart point of the index before the point is known to be correct. The point is proven before
-/// any byte is delivered: the decoder of the preceding bytes continues past the point until the window has no further
-/// influence, and must reach the same position and the same bytes. Otherwise, one thread continues from the last proven
-/// bytes. The sums of all parts of a frame are combined and compared with its trailer.
+/// A thread begins at a restart point of the index before the point is known to be correct. The point is verified
+/// before any byte is delivered: the decoder of the preceding bytes continues past the point until the window has no
+/// further influence, and must reach the same position and the same bytes. Otherwise, one thread continues from the
+/// last verified bytes. The sums of all parts of a frame are combined and compared with its trailer.
 ///
 /// A pass from the start therefore delivers the same bytes, or the same error, as decoding without an index. A pass
 /// from another offset depends on its first window and on the segment checksums in the index.
 final class IndexedPass {
-    /// The last proven batch, and the state after it.
+    /// The last verified batch, and the state after it.
     private struct VerifiedBatch {
         /// The first slice of the batch, and the sum of its frame there; nil if the start of the frame was not decoded.
         var slice: Int
@@ -128,7 +128,7 @@ final class IndexedPass {
         return try SegmentDecoder(self.index, slice: slice, window: window, self.opening)
     }
 
-    /// Discards the batches that began at restart points, and continues on this thread from the last proven bytes.
+    /// Discards the batches that began at restart points, and continues on this thread from the last verified bytes.
     private func continueSequentially() throws {
         self.closePipeline()
         self.mayUsePoints = false
@@ -154,7 +154,7 @@ final class IndexedPass {
         else { return false }
         let buffers = WindowPool(byteCount: Int(tuning.batchByteCount) + 1)
         self.buffers = buffers
-        // The decoder stays open until the next batch is proven.
+        // The decoder stays open until the next batch is verified.
         let batch = try decoder.decodeBatch(slices, into: buffers.makeWindow())
         self.buffer = batch.buffer
         self.nextSlice = slices.upperBound

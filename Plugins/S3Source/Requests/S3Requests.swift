@@ -18,7 +18,7 @@ final class S3Requests: RemoteRequests {
     /// Requests the checksums of the object.
     static let checksumMode = BlobHTTPField("x-amz-checksum-mode", "ENABLED")
 
-    /// S3 supported this condition long before `If-Range`.
+    /// The condition `If-Match`, which S3 supported long before `If-Range`.
     var conditionField: String { "If-Match" }
 
     func makeRequest(

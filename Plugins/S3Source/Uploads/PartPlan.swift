@@ -54,6 +54,8 @@ struct PartPlan: Equatable, Sendable {
         return start..<min(start + self.partByteCount, self.byteCount ?? .max)
     }
 
+    /// Checks that S3 allows a part number.
+    ///
     /// - Throws: ``BlobError/Code/limitExceeded`` for a part number beyond the limit.
     func check(_ number: Int) throws(BlobError) {
         guard number > self.limits.maximumCount else { return }

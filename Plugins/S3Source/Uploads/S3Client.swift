@@ -24,6 +24,8 @@ struct S3Client: Sendable {
         /// The secrets of the request, which a store may repeat but an error must not.
         let secrets: SentSecrets
 
+        /// Returns the XML document in the body.
+        ///
         /// - Throws: ``BlobError/Code/corrupted`` if the body is not an XML document with this name.
         func document(_ name: String) throws(BlobError) -> MarkupElement {
             let document: MarkupElement

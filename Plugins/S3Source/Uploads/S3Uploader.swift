@@ -38,7 +38,7 @@ public struct S3Uploader: Sendable {
     /// The length of a part in bytes, from 5 MiB to 5 GiB. The default is 16 MiB.
     ///
     /// For a source of known length, the parts are enlarged as necessary, because an object has at most 10,000 parts. A
-    /// source of unknown length that exceeds this number fails with ``BlobError/Code/limitExceeded``; at 16 MiB, this
+    /// source of unknown length that needs more parts fails with ``BlobError/Code/limitExceeded``; at 16 MiB, this
     /// happens after 156 GiB. A part that is kept in memory has at most 512 MiB.
     public var partByteCount = Self.defaultPartByteCount
 
@@ -161,6 +161,8 @@ public struct S3Uploader: Sendable {
         return S3Client(S3Requests(address, self.service), try BlobUploader(), limits, context)
     }
 
+    /// Returns the address of the object that a locator names.
+    ///
     /// - Throws: ``BlobError/Code/invalidLocator`` if the locator does not name an object, or names a version.
     static func address(_ locator: String) throws(BlobError) -> S3Address {
         let locator = try BlobLocator(locator)
@@ -365,6 +367,8 @@ package struct SharedMultipartUpload: Sendable, Equatable {
         (self.byteCount, self.partByteCount, self.validator) = (byteCount, partByteCount, validator)
     }
 
+    /// Returns the division of the object into parts.
+    ///
     /// - Throws: ``BlobError/Code/invalidArgument`` or ``BlobError/Code/limitExceeded`` for lengths that S3 does not
     ///   allow.
     func plan(_ limits: PartLimits) throws(BlobError) -> PartPlan {

@@ -127,7 +127,7 @@ package struct DraftRequest: ResumableRequest {
 
     private static let maximumInteger: Int64 = 999_999_999_999_999
 
-    /// The length of the body; nil if the body is sent in chunks.
+    /// The length of the body; nil if the body is sent in chunks or the length is invalid.
     private var contentLength: Int64? {
         if let text = self.fields["content-length"] { return Int64(text) }
         return self.hasLength ? 0 : nil

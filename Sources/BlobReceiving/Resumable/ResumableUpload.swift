@@ -204,7 +204,7 @@ final class ResumableUpload: Sendable {
         }
     }
 
-    /// Names the file if all bytes have arrived and it is not yet named.
+    /// Gives the file its final name if all bytes have arrived and it does not have that name yet.
     ///
     /// - Returns: The file; empty if bytes are missing, if it was already returned, or for a part of a final upload.
     /// - Throws: A refusal with 400 if the bytes do not match the digests stated at creation; the upload is then
@@ -380,7 +380,7 @@ final class UploadFile: Sendable {
     }
 }
 
-/// The facts about a resumable upload that outlive the receiver, stored in a small file next to its bytes.
+/// The facts about a resumable upload that remain after the receiver ends, stored in a small file next to its bytes.
 struct UploadRecord: Codable, Equatable {
     enum Trait: String, Codable {
         /// A part of a final upload, which is never named or reported.

@@ -79,6 +79,8 @@ package final class ResumableUploads: Sendable {
         return DraftRequest(method: method, path: path, fields: fields)
     }
 
+    /// Checks the length of an upload.
+    ///
     /// - Throws: A refusal with 413 if the upload has more bytes than the limit.
     func checkLimit(_ byteCount: Int64) throws(BlobError) {
         guard byteCount > self.maximumByteCount else { return }

@@ -77,11 +77,15 @@ final class CurlHandle {
         self.recordSetupResult(blob_curl_set_closer(self.easy, closer))
     }
 
+    /// Sets an observer of the request's sockets.
+    ///
     /// - Parameter observer: Called with each socket before it is connected.
     func setSocketObserver(_ observer: @escaping curl_sockopt_callback) {
         self.recordSetupResult(blob_curl_set_socket_observer(self.easy, observer))
     }
 
+    /// Sets a callback that can prevent the request.
+    ///
     /// - Parameter prerequisite: Called once a connection exists, before the request is sent.
     func setPrerequisite(_ prerequisite: @escaping curl_prereq_callback) {
         self.recordSetupResult(blob_curl_set_prerequisite(self.easy, prerequisite))

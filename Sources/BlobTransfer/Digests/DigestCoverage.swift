@@ -60,7 +60,7 @@ final class DigestCoverage: Sendable {
         }
     }
 
-    /// Keeps a check of a pass that ended early. If there are too many, discards the oldest check.
+    /// Stores a check of a pass that ended early. If there are too many, discards the oldest check.
     func keep(_ check: StatedDigestCheck) {
         self.state.withLock { state in
             if state.interrupted.count == Self.maximumInterruptedCount { state.interrupted.removeFirst() }

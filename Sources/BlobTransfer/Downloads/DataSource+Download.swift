@@ -27,7 +27,7 @@ public struct BlobDownloadOptions: Sendable {
 extension BlobInputStreamDataSource {
     /// Writes all bytes to a file, resuming an earlier interrupted call.
     ///
-    /// The earlier call may have been interrupted by the end of its process or of the system.
+    /// The earlier call may have been interrupted because its process was killed or the system failed.
     ///
     /// The bytes are written to a file next to `url` with the suffix `.blob-part`, in blocks of 1 MiB whose checksums
     /// are stored in a record next to that file. The file gets its final name once it is complete, matches the digests

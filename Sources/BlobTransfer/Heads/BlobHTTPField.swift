@@ -29,6 +29,8 @@ public struct BlobHTTPField: Sendable, Equatable {
     /// colon.
     package var line: String { self.value.isEmpty ? "\(self.name);" : "\(self.name): \(self.value)" }
 
+    /// Checks that the field can be sent.
+    ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for a name or value that HTTP does not allow, and for a name in
     ///   `reserved`, which contains lowercase names. `reason` ends the message.
     package func validate(reserved: Set<String>, _ reason: String) throws(BlobError) {

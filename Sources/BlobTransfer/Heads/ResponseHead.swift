@@ -103,7 +103,7 @@ package struct ResponseHead: Sendable {
         return seconds < 0 ? nil : seconds
     }
 
-    /// Returns the error message for this response, a refusal, including the beginning of its explanation.
+    /// Returns an error message for this response, which must be a refusal. Includes the beginning of its explanation.
     package func refusalMessage(_ explanation: some Collection<UInt8>) -> String {
         BlobError.refusalMessage(
             self.status, self.reason, location: self.value(of: "location"), explanation)

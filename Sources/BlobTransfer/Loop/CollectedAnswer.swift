@@ -8,8 +8,8 @@ extension TransferRequest {
     ///
     /// - Parameters:
     ///   - maximumByteCount: The maximum length of the body, which is kept in memory.
-    ///   - completion: Called once on the thread of all transfers, unless the transfer is cancelled. It gets the
-    ///     response, ``BlobError/Code/limitExceeded`` for a longer body, ``BlobError/Code/unavailable``,
+    ///   - completion: Called once on the thread of all transfers, unless the transfer is cancelled. It receives the
+    ///     response or an error: ``BlobError/Code/limitExceeded`` for a longer body, ``BlobError/Code/unavailable``,
     ///     ``BlobError/Code/io``, ``BlobError/Code/truncated``, ``BlobError/Code/timedOut``, or the error of an invalid
     ///     head.
     /// - Throws: ``BlobError/Code/unavailable`` if libcurl, memory or a thread is unavailable.

@@ -23,7 +23,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     private var disposition: TransferDisposition?
     private var explanation: [UInt8] = []
     private var droppedByteCount = 0
-    /// The error for which a callback ended the request, because libcurl reports only that a callback ended it.
+    /// The error for which a callback ended the request. libcurl itself reports only that a callback ended it.
     private var failure: BlobError?
     private var isPaused = false
     private var lastActivity = CompactInstant.now

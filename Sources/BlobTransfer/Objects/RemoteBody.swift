@@ -22,7 +22,7 @@ final class RemoteBody: TransferSink {
     private let state: Locked<RemoteBodyState>
     private let requests: any RemoteRequests
     private let relocation: Relocation
-    /// Classifies a response by its head.
+    /// Judges a response head, and returns its meaning.
     private let classify: @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> AnswerKind
     private let onEnd: @Sendable (RemoteBody, BlobError?) -> Void
 

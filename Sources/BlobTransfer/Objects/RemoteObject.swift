@@ -143,7 +143,7 @@ extension RemoteRequests {
         _ completion: @escaping @Sendable ([StatedRange]) -> Void
     ) { completion([]) }
 
-    /// Returns false, because a response corrects nothing.
+    /// Returns false, because by default no response corrects later requests.
     package func correctsRequest(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool { false }
 
     /// The error of ``BlobError/init(refusing:_:)``.

@@ -36,7 +36,8 @@ final class RemoteStream: BlobByteStream {
     private var proven: (end: Int64, by: String?) = (0, nil)
     private var hasReported = false
 
-    /// - Throws: ``BlobError/Code/invalidArgument`` or ``BlobError/Code/changed`` if the facts are already known.
+    /// - Throws: ``BlobError/Code/invalidArgument`` or ``BlobError/Code/changed`` if the facts are already known, and
+    ///   the offset or the validator does not match them.
     init(
         _ version: RemoteVersion, _ opening: BlobOpening, _ coverages: DigestCoverages,
         onClose: @escaping @Sendable () -> Void

@@ -128,7 +128,7 @@ final class RemoteVersion: Sendable {
     /// The scheme of the object's locator.
     var scheme: String { self.requests.scheme }
 
-    /// Discards the version, because its bytes differ from those that the server stored.
+    /// Discards the version, because its bytes do not match the server's digests.
     func forget() { self.onEnd(self) }
 
     /// Requests the ranges that will be read next: as many as fit now, and the rest later.

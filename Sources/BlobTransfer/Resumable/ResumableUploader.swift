@@ -59,8 +59,8 @@ public struct ResumableUploader: Sendable {
     /// Called on any thread with each error after which the upload continues.
     public var onRetry: (@Sendable (BlobError) -> Void)?
 
-    /// Called at the end with the digest that was compared, such as `SHA-256`; nil if the server neither compared nor
-    /// stated one.
+    /// Called at the end with the digest that was compared, such as `SHA-256`; nil if the server neither compared the
+    /// bytes nor stated a digest.
     package var onCheck: (@Sendable (String?) -> Void)?
 
     /// Called at the same times as ``onRetry``.

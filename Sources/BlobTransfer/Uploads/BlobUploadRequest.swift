@@ -84,7 +84,7 @@ public struct BlobUploadRequest: Sendable {
     /// Creates a request.
     ///
     /// - Parameters:
-    ///   - method: The method. A POST is never made twice unless repeating it can have no effect.
+    ///   - method: The method. ``retry`` states when a POST is repeated.
     ///   - url: An `http` or `https` URL. Its user and password are sent with Basic authentication.
     ///   - fields: The header fields.
     public init(_ method: Method = .put, _ url: String, fields: [BlobHTTPField] = []) {
@@ -139,6 +139,8 @@ extension BlobUploadRequest {
     /// The URL, with `***` in place of possible secrets.
     package var printableURL: String { BlobCore.printableURL(self.url) }
 
+    /// Checks that the request can be sent.
+    ///
     /// - Throws: ``BlobError/Code/invalidArgument`` if the URL, the rate limit or a field is invalid.
     package func validate() throws(BlobError) {
         let lowercased = self.url.lowercased()

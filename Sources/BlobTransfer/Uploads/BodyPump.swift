@@ -243,7 +243,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         if mustWake { self.wake() }
     }
 
-    /// Checks the length again, as the guard does, because the length of a body must never differ from its header.
+    /// Checks the length of the source, because the length of a body must never differ from its header.
     private func failure(in supply: Supply, _ byteCount: Int64?) -> BlobError? {
         switch supply {
         case .failed(let error): return error

@@ -146,6 +146,8 @@ final class UploadExchange: Sendable {
         return true
     }
 
+    /// Records the end of the request.
+    ///
     /// - Parameter sent: The number of bytes sent, if it has changed.
     func end(_ ending: Ending, sent: Int64? = nil) {
         self.update { events in

@@ -60,7 +60,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private var lastActivity = CompactInstant.now
     private var lastCounts: (up: Int64, down: Int64) = (0, 0)
 
-    /// The error for which a callback ended the request, because libcurl reports only that a callback ended it.
+    /// The error for which a callback ended the request. libcurl itself reports only that a callback ended it.
     private var failure: BlobError?
     private var head = ResponseHead()
     private var body = Data()

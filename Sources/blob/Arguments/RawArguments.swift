@@ -26,6 +26,8 @@ enum RawArguments {
 
     private static let partOptions = ["-F", "--form"]
 
+    /// Returns the arguments as text, with consecutive names and form parts joined.
+    ///
     /// - Parameter listCommands: The names of the commands whose arguments are joined. Each is a ``NameListCommand``.
     /// - Throws: ``BlobError/Code/invalidArgument`` for an option whose value is not UTF-8; ``BlobError/Code/io`` if
     ///   the system does not provide the arguments.

@@ -88,7 +88,7 @@ extension CataloguedAsset {
 }
 
 extension MediaDescription {
-    /// Returns the description of a version.
+    /// Returns the description of the media in the given version.
     fileprivate func shown(_ version: CurrentVersion) -> MediaDescription {
         guard case .rendered(let width, let height) = version else { return self }
         var shown = self

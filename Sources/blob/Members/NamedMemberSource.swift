@@ -23,7 +23,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         (self.underlying, self.name, self.openContainer) = (member, name, openContainer)
     }
 
-    /// The name of the member's own layer, which errors state.
+    /// The name of the member's own layer, for errors.
     var layer: String { self.underlying.layerName }
 
     var traits: BlobTraits { self.underlying.traits }

@@ -13,8 +13,8 @@ final class SourceFailures {
     /// Reports an error, unless `isSilent` is true.
     ///
     /// - Parameter mayContinueAtLimit: True if a limit applies to one source only, so that others can still be read.
-    /// - Throws: The error itself if the other sources cannot be read either: the job is cancelled, a limit common to
-    ///   all sources is reached, or the output is closed. Also the error itself if the command ends at the first error.
+    /// - Throws: The error itself if the command ends at the first error, or if the other sources cannot be read either
+    ///   because the job is cancelled, a limit common to all sources is reached, or the output is closed.
     func record(
         _ error: any Error, isSilent: Bool = false, mayContinueAtLimit: Bool = false
     ) throws(BlobError) {

@@ -259,7 +259,7 @@ private struct Cat {
         try Verbosity.reportPartialRead(of: source, self.context)
     }
 
-    /// Returns true for a list that can be read at once; a list that is still being written is read as it arrives.
+    /// Returns true for a list that can be read as a whole; a list that is still being written is read as it arrives.
     private func isComplete(_ list: String) throws -> Bool {
         let info = try self.sources.registry.source(for: list, context: self.context).info(self.context)
         return info.byteCount ?? .max <= Self.maximumListByteCount

@@ -155,7 +155,7 @@ struct UploadCommand: ParsableCommand {
 
     private var startOffset: Int64 { self.offset?.value ?? 0 }
 
-    /// The URL; as with curl, `http://` is added to HOST:PORT.
+    /// The URL of the upload. As in curl, `http://` is added to HOST:PORT.
     private var url: String {
         let text = self.arguments.last ?? ""
         let authority = text.prefix { $0 != "/" }
@@ -196,6 +196,8 @@ struct UploadCommand: ParsableCommand {
         return registry.folderPath(first) != nil || registry.memberSelection(first) != nil
     }
 
+    /// Checks that the URL can be completed with the names of several files.
+    ///
     /// - Throws: ``BlobError/Code/invalidArgument`` if the source may name several files, but the URL does not end with
     ///   '/'.
     private func checkSeveral() throws(BlobError) {

@@ -2,7 +2,7 @@
 import BlobPlatform
 import BlobStreamsStandard
 
-/// A source to upload, opened when its turn comes.
+/// A source to upload, which is opened when its upload begins.
 struct UploadItem: Sendable {
     enum Origin: Sendable {
         case argument
@@ -134,7 +134,7 @@ struct UploadFolder {
         return try self.url(forEncoded: encoded.joined(separator: "/"), argument)
     }
 
-    /// Returns the URL for a unique name.
+    /// Returns the URL for a name, which must be unique.
     func url(appending name: String) -> String { self.path + name + self.rest }
 
     /// Returns the URL for a path below this one; the path is percent-encoded.
