@@ -59,7 +59,7 @@ actor PickerAssets {
     }
 }
 
-/// Runs blocking work on one thread per processor, because the threads of tasks must not wait.
+/// Runs blocking work on one thread per processor, because the threads of tasks must not block.
 struct BlockingWork: Sendable {
     private let queue = OperationQueue()
 

@@ -3,7 +3,7 @@ import AssetLibrarySource
 import BlobStreamsStandard
 import Foundation
 
-/// The assets that a user can choose from. Only this file depends on where they come from.
+/// The assets that a user can choose from. No other file depends on the kind of catalogue.
 protocol PickerCatalogue: Sendable {
     /// Returns all assets in display order. Blocks.
     func assets() throws -> [PickerAsset]

@@ -14,7 +14,8 @@ struct PickerResponse: Sendable {
 
 /// Responds to the requests of the page.
 struct PickerRoutes: Sendable {
-    /// The time after which a page that waits for a change asks again, less than ``RequestDeadline/limit``.
+    /// The time after which a page that waits for a change must send another request, less than
+    /// ``RequestDeadline/limit``.
     private static let waiting = Duration.seconds(20)
 
     /// The time in seconds for which the browser caches a thumbnail.

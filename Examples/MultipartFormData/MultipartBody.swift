@@ -16,7 +16,7 @@ public struct MultipartBody: BlobInputStreamDataSource {
     /// The traits that all parts share.
     public let traits: BlobTraits
     private let parts: [(source: any BlobInputStreamDataSource, info: BlobInfo?)]
-    /// Contains one signal, which the only opening of a body that is not repeatable consumes.
+    /// A semaphore with one signal, which is consumed by the only opening of a body that is not repeatable.
     private let firstOpening = DispatchSemaphore(value: 0)
     private let validator: BlobValidator?
     private let isRandomAccess: Bool

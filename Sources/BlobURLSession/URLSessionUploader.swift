@@ -222,7 +222,7 @@ final class Upload: Sendable {
             Result { () throws(BlobError) -> Outcome in (data, try self.body.finish(response, error: error)) })
     }
 
-    /// Resumes the caller on the first call only. After a failure, cancels the rest.
+    /// Resumes the caller on the first call only. After a failure, cancels the body and the task.
     func finish(_ result: Result<Outcome, BlobError>) {
         let state = self.state.withLock { state in
             defer { state = State() }

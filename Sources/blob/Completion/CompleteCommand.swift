@@ -13,6 +13,8 @@ struct CompleteCommand: ParsableCommand {
 
     func run() {}
 
+    /// Prints the completions of the last word.
+    ///
     /// - Parameter dump: The argument parser's description of all commands.
     func printCandidates(_ dump: String) throws {
         let words = self.words.first == "--" ? Array(self.words.dropFirst()) : self.words
