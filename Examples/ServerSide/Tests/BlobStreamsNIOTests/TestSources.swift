@@ -46,7 +46,7 @@ struct PatternSource: BlobInputStreamDataSource {
     }
 }
 
-/// A source that returns two bytes and then no more without ending, and records when its reader is closed.
+/// A source that returns two bytes and then stalls. It records when its reader is closed.
 final class StalledSource: BlobInputStreamDataSource {
     let (closed, continuation) = AsyncStream.makeStream(of: Void.self)
 
