@@ -85,6 +85,8 @@ extension CryptoDigest {
         return hasher.finalize()
     }
 
+    /// Checks that this build can compute digests.
+    ///
     /// - Throws: ``BlobError/Code/unavailable`` without the trait `Crypto`.
     package static func requireTrait(for purpose: String) throws(BlobError) {
         guard self.all.isEmpty else { return }

@@ -7,6 +7,8 @@ final class ResumableReceiver: BodyReceiver {
     /// The facts about the bytes of a request, depending on the protocol.
     enum Bytes {
         case tus
+        /// The bytes of a request of the draft.
+        ///
         /// - Parameters:
         ///   - byteCount: The length of the upload; nil if the request does not state it.
         ///   - isLast: True if the request contains the rest of the upload.
