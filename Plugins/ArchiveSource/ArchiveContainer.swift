@@ -9,19 +9,21 @@ package import BlobIndex
 /// try await member.write(to: url)
 /// ```
 ///
-/// Members are read in bounded memory, by exact name or index. Hard links are followed within the archive; directories,
-/// symbolic links and devices throw ``BlobError/Code/unsupported``, and no path in an archive is ever opened on disk. A
-/// member is verified before its end is reported: its length, the checksum in a zip or 7z, which in a zip must also
-/// agree with the directory, and the sum in a cpio of format `070702`. Tar, ar and the other cpio formats have no
-/// checksum for the bytes of members; only a filter around the archive protects them. Therefore, an archive without
-/// random access (see ``BlobInfo/isRandomAccess``) is read to its own end before the end of the member is reported.
+/// Members are read in bounded memory, by exact name or index. Hard links are followed within the archive. Opening a
+/// directory, a symbolic link or a device throws ``BlobError/Code/unsupported``, and no path in an archive is ever
+/// opened on disk. Before the end of a member is reported, its length is verified, and so are the checksum in a zip or
+/// 7z and the sum in a cpio of format `070702`. In a zip, the checksum must also agree with the directory. Tar, ar and
+/// the other cpio formats have no checksum for the bytes of members; only a filter around the archive protects them.
+/// Therefore, an archive without random access (see ``BlobInfo/isRandomAccess``) is read to its own end before the end
+/// of the member is reported.
 ///
-/// Data after the end of an archive throws ``BlobError/Code/trailingData`` after the last member: in a listing, and
-/// when reading a member reaches the end of the archive. Zeros, as left by tapes and disks, are accepted, and so is the
-/// signature of a self-extracting program. After a tar and beside a zip, only another archive of the same format is an
-/// error, because other data is common there. After a cpio, zeros and further archives may follow, as in an initramfs,
-/// and their members are read too; the last archive may be compressed by gzip or in a ``CompressionFormat``. A disc
-/// image with a UDF file system whose files ISO 9660 does not list throws ``BlobError/Code/unsupported``.
+/// Data after the end of an archive throws ``BlobError/Code/trailingData``. A listing throws this error after the last
+/// member; reading a member throws it if the reader reaches the end of the archive. Zeros, as left by tapes and disks,
+/// are accepted, and so is the signature of a self-extracting program. After a tar, and before or after a zip, only
+/// another archive of the same format is an error, because other data is common there. After a cpio, zeros and further
+/// archives may follow, as in an initramfs, and their members are read too; the last archive may be compressed by gzip
+/// or in a ``CompressionFormat``. A disc image with a UDF file system whose files ISO 9660 does not list throws
+/// ``BlobError/Code/unsupported``.
 ///
 /// The name of a zip member is the bytes stored in the zip. If no member has the requested name, the names that other
 /// programs show are accepted too: names decoded from code page 437, and names cut off at a zero byte. A zip, 7z or RAR
@@ -44,7 +46,7 @@ package import BlobIndex
 /// A name that several members share throws ``BlobError/Code/ambiguousMember``: before the first byte if the archive
 /// has random access, otherwise before the end.
 ///
-/// A table of the members, from an index file or from the first pass over all of them, contains the place of each
+/// A table of the members, from an index file or from the first pass over all of them, contains the position of each
 /// member and shows which names are unique. It takes about 30 bytes per member.
 ///
 /// A member whose bytes are stored unchanged has random access if the archive has random access: a stored member of a
@@ -61,13 +63,15 @@ package import BlobIndex
 ///
 /// Encrypted members of a zip are read with ``BlobContext/password``: the traditional encryption and WinZip's AES,
 /// whose authentication code is verified before the end. A wrong password throws ``BlobError/Code/encrypted`` when the
-/// member is opened; one in 256 passes the check of the traditional encryption, and one in 65,536 the check of AES.
-/// Such a password yields wrong bytes, and is detected by the end of the member. An index contains nothing about
-/// decrypted bytes, and a copy of a decrypted archive is available only to readers with the same password closure.
-/// Other encrypted members, such as members of a RAR, always throw ``BlobError/Code/encrypted``.
+/// member is opened, with rare exceptions: one wrong password in 256 passes the check of the traditional encryption,
+/// and one in 65,536 passes the check of AES. Such a password yields wrong bytes, and is detected by the end of the
+/// member. An index contains nothing about decrypted bytes, and a copy of a decrypted archive is available only to
+/// readers with the same password closure. Other encrypted members, such as members of a RAR, always throw
+/// ``BlobError/Code/encrypted``.
 ///
 /// - Complexity: Opening a member by index reads the headers before it, and opening a member by name reads all headers.
-///   With a table, opening is a look-up, plus one seek if the archive has random access and is a tar or zip.
+///   With a table, opening a member takes one look-up, plus one seek if the archive has random access and is a tar or
+///   zip.
 public struct ArchiveContainer: BlobContainer {
     private let archive: Archive
     private let catalogue: any ArchiveCatalogue
@@ -78,9 +82,9 @@ public struct ArchiveContainer: BlobContainer {
     /// - Parameters:
     ///   - base: The source of the archive.
     ///   - format: The format of the archive.
-    ///   - index: The policy for the index file that keeps the table of members.
-    ///   - isolation: The place where an archive in one of the ``ArchiveFormat/helperFormats``, or a 7z with rare
-    ///     coders, is decoded. Other archives ignore it.
+    ///   - index: The policy for the index file that stores the table of members.
+    ///   - isolation: The process that decodes an archive of a ``ArchiveFormat/helperFormats`` format, or a 7z with
+    ///     rare coders. Ignored for other archives.
     public init(
         _ base: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none,
         isolation: ArchiveIsolation = .helper
@@ -121,7 +125,7 @@ public struct ArchiveContainer: BlobContainer {
     ///
     /// - Throws: Any error while reading, after the members before it; any error thrown by `body`.
     public func forEachMember(_ context: BlobContext, _ body: (BlobMember) throws -> Bool) throws {
-        // For a listing, the archive's own directory serves as well as a table.
+        // For a listing, the archive's own directory is as fast as a table.
         if !self.archive.format.hasDirectory, let table = try self.archive.tables.table(context) {
             return try table.forEach { record in
                 try context.check()
@@ -133,7 +137,7 @@ public struct ArchiveContainer: BlobContainer {
         try self.catalogue.forEach(context, recording, body)
     }
 
-    /// Returns the table for a search, after building it if that is cheaper than further searches; nil without a table.
+    /// Returns the table for a search, built first if that is cheaper than further searches; nil without a table.
     func searchedTable(_ context: BlobContext) throws(BlobError) -> MemberTable? {
         try self.archive.tables.searchedTable(self.catalogue, context)
     }
@@ -185,8 +189,10 @@ public struct ArchiveContainer: BlobContainer {
         try pass.finish(context)
     }
 
-    /// True if reading several members is fastest from beginning to end: the source has no random access, or must
-    /// decode blocks to reach an offset, and the places of the members are unknown.
+    /// True if several members are read fastest in one pass from beginning to end.
+    ///
+    /// This is the case if the source has no random access, or if the source is decompressed and no table of the
+    /// members exists. Always false for a zip or 7z.
     package func isSequential(_ context: BlobContext) throws(BlobError) -> Bool {
         guard !self.archive.format.needsRandomAccess else { return false }
         if try !self.archive.base.info(context.blocking).isRandomAccess { return true }
@@ -284,8 +290,9 @@ extension ArchiveContainer: BlobIndexing {
 }
 
 extension ArchiveContainer: IndexVerifying {
-    /// Verifies the index of the archive's source. The table of members needs no verification: its only checksum is
-    /// verified when the table is read.
+    /// Verifies the index of the archive's source.
+    ///
+    /// The table of members needs no verification, because its only checksum is verified when the table is read.
     package func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
         try (self.archive.base as? any IndexVerifying)?.verifyIndex(context, report: report)
     }

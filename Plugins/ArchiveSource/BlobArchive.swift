@@ -2,9 +2,9 @@ public import BlobCore
 
 /// An archive that can be listed, searched and opened from several threads at once.
 ///
-/// Copies of this value share what has been read of the archive. The second look-up in a tar builds a table of its
-/// members in memory, about 30 bytes each; from then on, opening any member takes a look-up and one seek. The table is
-/// also read from and written to an index file, according to ``BlobIndexPolicy``.
+/// Copies of this value share the cached information about the archive. The second look-up in a tar builds a table of
+/// its members in memory, about 30 bytes each; from then on, opening any member takes a look-up and one seek. The table
+/// is also read from and written to an index file, according to ``BlobIndexPolicy``.
 ///
 /// ```swift
 /// let archive = try BlobArchive(BlobLocator("file:///logs.tar.gz"), registry: .standard)
@@ -16,7 +16,7 @@ public struct BlobArchive: Sendable {
 
     private let container: any BlobContainer
 
-    /// Creates the archive at a locator, within any layers of the locator.
+    /// Creates the archive at a locator, applying the layers that the locator names.
     ///
     /// - Parameters:
     ///   - locator: The locator of the archive, with or without a prefix such as `archive+`, and without a selector.
@@ -146,7 +146,7 @@ public struct BlobArchive: Sendable {
         }
     }
 
-    /// True if the archive is read from beginning to end, because its source has no random access.
+    /// True if several members are read fastest in one pass from the beginning of the archive to its end.
     package func isSequential(_ context: BlobContext) throws(BlobError) -> Bool {
         try (self.container as? ArchiveContainer)?.isSequential(context) ?? false
     }

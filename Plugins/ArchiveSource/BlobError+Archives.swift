@@ -59,10 +59,10 @@ extension BlobContext {
 }
 
 extension CRC32 {
-    /// Compares the CRC-32 of a member with the expected checksum, unless that is nil.
+    /// Compares the CRC-32 of a member with the expected checksum, unless the expected checksum is nil.
     ///
-    /// - Parameter witness: The place of the expected checksum, such as "its header".
-    /// - Throws: ``BlobError/Code/checksumMismatch``.
+    /// - Parameter witness: The part that contains the expected checksum, such as "its header", for the error message.
+    /// - Throws: ``BlobError/Code/checksumMismatch`` if the checksums differ.
     func check(_ expected: UInt32?, in witness: String) throws(BlobError) {
         guard let expected, expected != self.value else { return }
         throw BlobError(

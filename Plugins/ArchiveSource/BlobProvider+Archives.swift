@@ -41,17 +41,17 @@ extension BlobProvider {
         [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress, rpm] + helperFormatProviders
         + unsupported
 
-    /// Returns ``archives``, with some formats decoded at another place than the default helper process.
+    /// Returns ``archives``, with another isolation for some formats.
     ///
     /// ```swift
     /// let providers = BlobProvider.archives(allowing: [.iso], isolation: .inProcess)
     /// ```
     ///
     /// - Parameters:
-    ///   - formats: Formats in ``ArchiveFormat/helperFormats``, and `sevenzip` for its rare coders, whose providers
-    ///     move to the end; other formats have no effect.
-    ///   - isolation: The place where archives of these formats are decoded: by default a helper process, or this
-    ///     process if no helper is found.
+    ///   - formats: The formats to decode with `isolation`: formats in ``ArchiveFormat/helperFormats``, and `sevenzip`
+    ///     for its rare coders. Their providers move to the end of the result. Other formats have no effect.
+    ///   - isolation: The process that decodes archives of these formats: by default a helper process, or this process
+    ///     if no helper is found.
     public static func archives(
         allowing formats: Set<ArchiveFormat>, isolation: ArchiveIsolation = .helperIfFound
     ) -> [BlobProvider] {
@@ -104,7 +104,8 @@ extension ArchiveFormat {
         return beginning.withUnsafeBytes { TarHeader($0).isChecksumRight }
     }
 
-    /// A search for an archive after other data; nil for formats that always begin at the first byte.
+    /// A closure that returns true if a source contains an archive of this format after other data; nil for formats
+    /// that always begin at the first byte.
     fileprivate var search: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? {
         if self == .zip { return ZipDirectory.exists }
         guard self.isEmbedded else { return nil }

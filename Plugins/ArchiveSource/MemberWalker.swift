@@ -21,10 +21,11 @@ protocol MemberWalker: AnyObject {
     /// The facts in the header of the member; must be read before the member's bytes.
     var entry: ArchiveEntry { get }
 
-    /// The place of the member for ``go(to:index:)``; nil if the member can be reached only by a pass over the archive.
+    /// The position of the member for ``go(to:index:)``; nil if the member can be reached only by a pass over the
+    /// archive.
     var place: Int64? { get }
 
-    /// Makes the next ``advance()`` move to the member with this index at this place.
+    /// Makes the next ``advance()`` move to the member with this index at this position.
     ///
     /// Must not be called if ``isSequential`` is true.
     func go(to place: Int64, index: Int)
@@ -48,7 +49,7 @@ protocol MemberWalker: AnyObject {
     /// - Returns: The number of bytes; 0 if ``nextBlock()`` must be used, because the bytes are in its buffer.
     func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int
 
-    /// Reads and drops the bytes of the member.
+    /// Reads and discards the bytes of the member.
     func dropData() throws(BlobError)
 
     /// Reads a sequential base to its end after the last member, which runs its final checks.
@@ -58,20 +59,20 @@ protocol MemberWalker: AnyObject {
 extension MemberWalker {
     func isNamed(_ name: [UInt8]) -> Bool { self.entry.member.name == name }
 
-    /// Nil: a member can be reached only by a pass over the archive.
+    /// Nil, because a member can be reached only by a pass over the archive.
     var place: Int64? { nil }
 
     func go(to place: Int64, index: Int) {
         preconditionFailure("This walker cannot jump to a member; it only reads sequentially.")
     }
 
-    /// Nil: the bytes can be read only through this walker.
+    /// Nil, because the bytes can be read only through this walker.
     var storedRange: Range<Int64>? { nil }
 
-    /// Nil: the format has no checksums of members, or they are verified elsewhere.
+    /// Nil, because the format has no checksums of members, or they are verified elsewhere.
     var check: String? { nil }
 
-    /// 0: the bytes are always in a buffer.
+    /// Returns 0, because the bytes are always in a buffer.
     func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int { 0 }
 
     func dropData() throws(BlobError) {

@@ -3,7 +3,7 @@ import BlobPlatform
 
 /// A reader of parts of an archive, mostly from front to back, through one large buffer.
 ///
-/// Skipped bytes are read and dropped when that is cheaper than reopening the base, or when the base cannot be
+/// Skipped bytes are read and discarded when that is cheaper than reopening the base, or when the base cannot be
 /// reopened. Has one owner.
 final class ArchiveScanner {
     /// The size of the buffer: large enough that a read costs little more than copying its bytes, small enough for the
@@ -38,7 +38,7 @@ final class ArchiveScanner {
     /// Returns the bytes at an offset, fewer than `count` only at the end of the base; valid until the next call.
     ///
     /// - Parameters:
-    ///   - byteOffset: The offset, from 0. Without random access, it must not be before the buffer.
+    ///   - byteOffset: The offset, at least 0. Without random access, it must not be before the buffer.
     ///   - count: The number of bytes, at most the size of the buffer.
     func bytes(at byteOffset: Int64, count: Int) throws(BlobError) -> UnsafeRawBufferPointer {
         let place = Int(clamping: byteOffset - self.start)
@@ -62,8 +62,8 @@ final class ArchiveScanner {
 
     /// Appends bytes at an offset straight from the base, without a copy.
     ///
-    /// - Returns: The number of bytes, at most `count`; 0 at the end of the base, if the buffer contains bytes at the
-    ///   offset, or if the base was not read up to it.
+    /// - Returns: The number of bytes, at most `count`; 0 at the end of the base, or if `byteOffset` differs from
+    ///   ``readerOffset``.
     func read(
         at byteOffset: Int64, atMost count: Int64, into output: inout OutputRawSpan
     ) throws(BlobError) -> Int {

@@ -1,11 +1,11 @@
 import BlobCore
 
-/// A reader of a base that can move to any offset.
+/// A reader of a base that can move to other offsets.
 ///
-/// It reads and drops bytes when that is cheaper than reopening the base, or when the base cannot be reopened. Has one
-/// owner.
+/// The cursor reads and discards bytes when that is cheaper than reopening the base, or when the base cannot be
+/// reopened. Has one owner.
 final class BaseCursor {
-    /// The largest gap, in bytes, that is cheaper to read and drop than to skip by reopening the base.
+    /// The largest gap, in bytes, that is cheaper to read and discard than to skip by reopening the base.
     var maximumReadGap: Int64 = 256 * 1024
 
     let info: BlobInfo
@@ -15,7 +15,8 @@ final class BaseCursor {
     private let base: any BlobInputStreamDataSource
     private let context: BlobContext
     private var reader: BlobReader
-    /// True to fill a whole buffer at once. On a network, this could request bytes that are never used.
+    /// True if a read fills the whole buffer; false for a preparable base, because filling the buffer could transfer
+    /// bytes over a network that are never used.
     private let fillsBuffers: Bool
     /// True after an error from the base, which the reader throws again on each read.
     private(set) var hasFailed = false
@@ -49,7 +50,7 @@ final class BaseCursor {
 
     /// Moves to an offset, or to the end of the base if that comes first.
     ///
-    /// - Parameter buffer: Scratch space for the bytes that are dropped.
+    /// - Parameter buffer: Scratch space for the bytes that are discarded.
     /// - Throws: ``BlobError/Code/internalError`` for a backward move without random access.
     func go(to byteOffset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws(BlobError) {
         let gap = byteOffset - self.byteOffset
@@ -73,8 +74,8 @@ final class BaseCursor {
 
     /// Reads the next bytes, at least one; returns their number, 0 at the end of the base.
     ///
-    /// With random access, fills the buffer unless the base ends, because decoders are slow, or fail, if they receive a
-    /// few bytes at a time.
+    /// If ``fillsBuffers`` is true, fills the buffer unless the base ends, because decoders are slow, or fail, if they
+    /// receive a few bytes at a time.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
         var filled = 0
         do {

@@ -79,7 +79,8 @@ final class EmbeddedSource: BlobLayer {
 }
 
 extension BlobInputStreamDataSource {
-    /// True if the opened archive follows the program that unpacks it; the end may then contain a signature of both.
+    /// True if the opened archive follows the program that unpacks it; a digital signature of both may then follow the
+    /// end.
     var followsProgram: Bool {
         self.first(ofType: EmbeddedSource.self)?.hasProgram ?? false
     }

@@ -13,7 +13,7 @@ struct InOrderSource: BlobLayer {
     }
 }
 
-/// Hides random access, and passes all bytes through.
+/// An inspector that hides random access, and passes all bytes through.
 private struct InOrderBytes: BlobInspector {
     func info(of base: BlobInfo) -> BlobInfo { base.inOrder }
 

@@ -66,7 +66,7 @@ public struct DecompressedSource: BlobLayer {
         return self.info(of: base, try BlockBase(self.base, base, context).flatMap { try self.list($0, context) })
     }
 
-    /// Forwards the hint for the blocks that the data or an index lists.
+    /// Prepares the base for the compressed blocks that contain the ranges, if the data or an index lists the blocks.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
         guard self.base.traits.contains(.preparable), let points = try? self.restartPoints(context) else { return }
         self.base.prepare(ranges.compactMap(points.compressedRange), context)
@@ -138,7 +138,8 @@ public struct DecompressedSource: BlobLayer {
 extension DecompressedSource: BlobDescribing {
     /// Returns one fact: whether a checksum protects the bytes. Without a checksum, damage may go undetected.
     ///
-    /// Empty if the base can be read only once, or the first header does not declare whether there is a checksum.
+    /// The result is empty if the base can be read only once, or the first header does not declare whether there is a
+    /// checksum.
     public func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
         guard self.base.traits.contains(.repeatable) else { return [] }
         let input = try ArchiveInput(self.base, context)
@@ -382,7 +383,7 @@ final class DecompressingStream: BlobByteStream {
         let used = handle.ask { blob_archive_filter_bytes($0, -1) }
         var restCount = self.input.suppliedByteCount - used
         let probeCount = Int64(self.format.probe.count)
-        // libarchive has consumed the whole probe, or has stopped at an unknown signature, which it counts.
+        // libarchive has consumed the whole probe, or has stopped at an unknown signature, which it counts as consumed.
         if probeCount > 0, !isEmpty { restCount += restCount == -probeCount ? probeCount : 4 }
         let given = self.input.lastSuppliedBytes(restCount)
         var rest = ArchiveInput.TrailingBytes()

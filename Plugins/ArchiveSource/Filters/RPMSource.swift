@@ -33,7 +33,7 @@ private struct RPMPayload: BlobInspector {
     private static let (maximumTagCount, maximumDataByteCount) = (0xFFFF, 256 << 20)
 
     private var section = Section.lead
-    /// The offset at which the section begins; the bytes before it are dropped.
+    /// The offset at which the section begins; the bytes before it are discarded.
     private var start: Int64 = 0
     /// The first bytes of the section received so far.
     private var beginning: [UInt8] = []

@@ -169,7 +169,7 @@ struct LzipInspector: StreamInspector {
         for window in windows { try CompressionFormat.lzip.check(windowByteCount: window, self.context) }
     }
 
-    /// Returns the windows in all headers in the bytes (lzip manual, "File format").
+    /// Returns the window sizes that the headers in the bytes declare (lzip manual, "File format").
     private static func windows(in bytes: UnsafeRawBufferPointer) -> [UInt64] {
         guard bytes.count >= Self.headerByteCount else { return [] }
         var windows: [UInt64] = []
@@ -215,7 +215,7 @@ struct FrameInspector: StreamInspector {
     private var collected: [UInt8] = []
     /// The number of bytes to skip before more are collected.
     private var skippedCount: UInt64 = 0
-    /// The number of bytes after each block, and after the last block.
+    /// The number of bytes to skip after each block, and after the last block.
     private var (blockSumByteCount, endByteCount): (UInt64, UInt64) = (0, 0)
 
     init(_ format: CompressionFormat, _ checks: StreamChecks) { (self.format, self.checks) = (format, checks) }

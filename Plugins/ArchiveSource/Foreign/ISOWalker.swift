@@ -101,8 +101,8 @@ struct DiscVolume {
         return counts.files > fileCount || counts.directories > directoryCount
     }
 
-    /// True if the ISO 9660 file system cannot list the files in UDF: it has no directories, and UDF has some, or an
-    /// unknown number.
+    /// True if the ISO 9660 file system cannot list the files in UDF, because it has no directories, and UDF has some
+    /// or an unknown number.
     var hidesFiles: Bool { self.isFlat && self.counts?.directories != 1 }
 
     /// The error for an image with files listed only in UDF.

@@ -96,7 +96,7 @@ struct RAR5Headers {
     }
 
     private static let signature: [UInt8] = Array("Rar!".utf8) + [0x1A, 7, 1, 0]
-    /// The maximum length in bytes of a number and of the checksum and length before a header.
+    /// The maximum length in bytes of a number, and of the fields before a header: its checksum and its length.
     private static let (maximumNumberByteCount, prefixByteCount) = (10, 4 + 10)
     private static let (fileKind, endKind, encryptionRecord) = (UInt64(2), UInt64(5), UInt64(1))
     /// The header flags for data that begins or continues in another volume.

@@ -42,8 +42,8 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// True if a directory in the archive lists the members as fast as a ``MemberTable``.
     var hasDirectory: Bool { self == .zip }
 
-    /// True if libarchive finds no member after the first member that was read, because it skips the bytes of the
-    /// record twice.
+    /// True if libarchive finds no more members once the bytes of a member have been read, because it skips the bytes
+    /// of that record twice.
     var endsWithData: Bool { self == .warc }
 
     /// True if libarchive consumes an archive only up to an end mark or the end of the last member, and ignores data

@@ -28,7 +28,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
             : blob_archive_read_append_filter(archive, self.facts.filter)
     }
 
-    /// The bytes passed to libarchive after the end, to determine whether it reaches the end.
+    /// The bytes passed to libarchive after the end of the base, to determine whether libarchive reaches the end.
     ///
     /// After LZ4, libarchive consumes the next four bytes, regardless of their values, before it reports the end. The
     /// probe is therefore a skippable frame (lz4_Frame_format.md, "Skippable Frames"), which is consumed as a whole if
@@ -184,7 +184,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
         return name
     }
 
-    /// Recognises a stream that begins with skippable frames.
+    /// A closure that recognises a stream that begins with skippable frames; nil for formats without such frames.
     ///
     /// A stream is treated as Zstandard if its first data frame is not among the examined bytes.
     var recognizes: (@Sendable ([UInt8]) -> Bool)? {

@@ -2,7 +2,7 @@ package import BlobCore
 import BlobHelper
 import HelperExchange
 
-/// The place where archives are decoded if their decoders may crash or loop.
+/// The process that decodes archives whose decoders may crash or loop.
 ///
 /// These are archives in the ``ArchiveFormat/helperFormats``, and 7z archives with rare coders: all coders except
 /// LZMA, LZMA2, BZip2, Deflate, the filters Delta and BCJ, and AES.
@@ -53,7 +53,7 @@ public struct ArchiveIsolation: Hashable, Sendable {
         Self(place: .helper(path: path, arguments: [fault]))
     }
 
-    /// Returns a walker over an archive that is decoded at this place.
+    /// Returns a walker over an archive that is decoded with this isolation.
     func walker(
         of format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {
@@ -76,7 +76,7 @@ public struct ArchiveIsolation: Hashable, Sendable {
 }
 
 extension ArchiveFormat {
-    /// The formats to which ``ArchiveIsolation`` applies: the ``helperFormats``, and 7z for its rare coders.
+    /// The formats to which ``ArchiveIsolation`` applies: ``helperFormats``, and 7z for its rare coders.
     package static let isolated = Self.helperFormats.union([.sevenzip])
 
     /// Starts a helper, and returns a description of how the system confines it.

@@ -98,7 +98,7 @@ private struct UTF8Locale: @unchecked Sendable {  // Safe: the locale object is 
 }
 
 extension BlobError {
-    /// The codes for libarchive messages that contain one of the words; the first match counts.
+    /// The codes for libarchive messages that contain one of the words; the first match is used.
     private static let codes: [(code: Code, words: [String])] = [
         (.encrypted, ["encrypt", "passphrase", "password"]),
         (.truncated, ["truncated", "unexpected end", "premature", "no progress is possible", "end of file"]),

@@ -4,14 +4,16 @@ import HelperExchange
 
 /// The bytes of a source, which libarchive reads through callbacks.
 ///
-/// Owned by the one ``ArchiveHandle`` that uses it. An error of the source is kept in ``failure`` until the libarchive
-/// call that caused it returns.
+/// Owned by the one ``ArchiveHandle`` that uses it. An error of the source is stored in ``failure`` until the
+/// libarchive call that caused it returns.
 final class ArchiveInput {
     /// The size of the buffer: large enough to make the cost of a call small, small enough for many readers.
     private static let bufferByteCount = 128 * 1024
 
-    /// The number of bytes at the end of the base that are always passed together: the end of LZMA data in a zip, which
-    /// libarchive does not accept after all bytes are decoded, and the record after it.
+    /// The number of bytes at the end of the base that are always passed to libarchive together.
+    ///
+    /// They include the end of LZMA data in a zip, which libarchive does not accept after all bytes are decoded, and
+    /// the record after the data.
     private static let lastByteCount = 64
 
     private(set) var failure: BlobError?
@@ -105,8 +107,10 @@ final class ArchiveInput {
         return rest
     }
 
-    /// Copies `count` bytes at an offset to ``kept``, when they are passed to libarchive, or now if they were passed
-    /// last.
+    /// Requests a copy of `count` bytes at an offset in ``kept``.
+    ///
+    /// The bytes are copied when they are passed to libarchive, or now if they have been passed and are still in the
+    /// buffer.
     func keep(from byteOffset: Int64, count: Int64) {
         self.keptRange = byteOffset..<(byteOffset + count)
         self.kept = []
@@ -123,7 +127,7 @@ final class ArchiveInput {
         self.kept += self.buffer[start..<(start + wanted.count)]
     }
 
-    /// Returns the last `count` bytes passed to libarchive; nil if they are no longer in the buffer.
+    /// Returns the last `count` bytes passed to libarchive; nil if they are no longer available.
     func lastSuppliedBytes(_ count: Int64) -> [UInt8]? {
         let end = self.byteOffset - self.buffered.lowerBound
         guard (0...end).contains(count), end <= self.buffered.count else {
@@ -183,7 +187,7 @@ final class ArchiveInput {
         return UnsafeMutableRawBufferPointer(rebasing: self.buffer.dropLast(isNearEnd ? Self.lastByteCount : 0))
     }
 
-    /// Connects this input to libarchive; an error is kept in ``failure``.
+    /// Connects this input to libarchive; an error is stored in ``failure``.
     func connect(to archive: OpaquePointer) {
         self.library.connect(to: archive) { [unowned self] in
             guard self.failure == nil else { return nil }

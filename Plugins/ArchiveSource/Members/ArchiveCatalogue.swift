@@ -1,7 +1,7 @@
 import BlobCore
 internal import BlobIndex
 
-/// An archive: its source, its format, the place where it is decoded and the table of its members.
+/// An archive with its source, its format, its isolation and the table of its members.
 struct Archive: Sendable {
     var base: any BlobInputStreamDataSource
     let format: ArchiveFormat
@@ -16,7 +16,7 @@ struct Archive: Sendable {
 protocol ArchiveCatalogue: Sendable {
     /// Calls `body` with each member in turn, until it returns false.
     ///
-    /// - Parameter recording: Receives all members and their places.
+    /// - Parameter recording: Receives all members and their positions.
     func forEach(
         _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool) throws
 
@@ -110,7 +110,7 @@ struct WalkedCatalogue: ArchiveCatalogue {
     func ranges(
         of selectors: [BlobLocator.Selector], _ table: MemberTable?, _ context: BlobContext
     ) throws(BlobError) -> [Range<Int64>] {
-        // In other formats, a place may not be an offset.
+        // In other formats, the position may not be an offset.
         guard [.tar, .cpio, .ar].contains(self.archive.format), let table else { return [] }
         return selectors.compactMap { selector in
             guard let record = try? table.record(of: selector), let start = record.place,

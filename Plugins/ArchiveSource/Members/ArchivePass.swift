@@ -21,7 +21,7 @@ package final class ArchivePass: Sendable {
         var context: BlobContext?
         /// True if bytes were read since the end of the archive was last checked.
         var isUnchecked = false
-        /// The error that ended the kept reader.
+        /// The error with which the kept reader failed.
         var failure: BlobError?
         var validator: BlobValidator?
         var uniqueNames: Set<[UInt8]> = []
@@ -64,7 +64,7 @@ package final class ArchivePass: Sendable {
     /// Moves the kept reader to the first member with at least this index, and returns the member; nil at the end of
     /// the archive.
     ///
-    /// The final checks then become necessary, even if no member is read.
+    /// After this call, the final checks are necessary, even if no member is read.
     ///
     /// - Throws: Any error reading the archive, including errors of the previous member.
     func member(from index: Int, _ context: BlobContext) throws(BlobError) -> BlobMember? {
@@ -122,8 +122,10 @@ package final class ArchivePass: Sendable {
         return try self.archive.tables.table(context)
     }
 
-    /// Lends a walker for a member: the kept walker, if it is before the member and the archive is read from beginning
-    /// to end.
+    /// Lends a walker for a member.
+    ///
+    /// Lends the kept walker if it is before the member and the archive is read from beginning to end; otherwise makes
+    /// a walker.
     ///
     /// - Parameter index: The index of the member; nil if the member is known to be ahead.
     func lend(for index: Int?, _ context: BlobContext) throws(BlobError) -> WalkerLease {
@@ -220,7 +222,7 @@ final class RecordingWalker: WalkerLayer {
 
     /// - Parameters:
     ///   - base: A walker before the first member.
-    ///   - tables: The holder that receives the table after all members were passed.
+    ///   - tables: The cache that receives the table after all members were passed.
     ///   - remembersNames: True to remember the names that a sequential walker passes, for ``mayHavePassed(_:)``.
     init(
         _ base: any MemberWalker, _ tables: MemberTableCache?, _ context: BlobContext, remembersNames: Bool = false
@@ -301,7 +303,7 @@ final class RecordingWalker: WalkerLayer {
         }
     }
 
-    /// Starts counting the members with a name, from `count`.
+    /// Starts to count the members with a name, beginning with `count`.
     func requireUnique(_ name: [UInt8], count: Int) { self.counts[name] = count }
 
     /// Throws if several members share a name that must be unique.

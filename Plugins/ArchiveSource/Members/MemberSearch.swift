@@ -78,7 +78,8 @@ struct MemberSearch {
         return try self.makeWalker()
     }
 
-    /// Moves a walker to a known place; returns false if the place is unknown, or the archive has no random access.
+    /// Moves a walker to a known position; returns false if the position is unknown, or the archive has no random
+    /// access.
     @discardableResult
     private func go(_ walker: any MemberWalker, to place: Int64?, index: Int) -> Bool {
         guard let place, !walker.isSequential else { return false }
@@ -114,7 +115,7 @@ struct MemberSearch {
         return nil
     }
 
-    /// Returns the index and the place of the only member with this name.
+    /// Returns the index and the position of the only member with this name.
     ///
     /// If damage after the member prevents the check that its name is unique, the member is read anyway.
     private func uniqueMember(_ name: [UInt8], _ walker: any MemberWalker) throws(BlobError) -> (
@@ -137,7 +138,8 @@ struct MemberSearch {
         return first
     }
 
-    /// Returns the target of a hard link: the last member with that name before the link, as when unpacking.
+    /// Returns the target of a hard link: the last member with the target's name before the link, as if the archive
+    /// were unpacked.
     private func follow(
         _ link: ArchiveEntry, unique uniqueName: [UInt8]?
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
@@ -178,8 +180,10 @@ struct MemberSearch {
                 + "but no member with that name precedes it.")
     }
 
-    /// Returns the member that has the bytes of a file in a cpio, where the bytes follow the last of several names: the
-    /// first later name with bytes, or else the member itself, which is empty.
+    /// Returns the member that contains the bytes of a file in a cpio.
+    ///
+    /// If a file has several names, its bytes follow the last name. Returns the first later name with bytes, or the
+    /// member itself, which is empty, if no such name follows.
     private func bytesBehindLinks(
         of entry: ArchiveEntry, _ walker: any MemberWalker
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {

@@ -7,7 +7,7 @@ struct MemberSource: BlobLayer {
     private let selector: BlobLocator.Selector
     private let catalogue: any ArchiveCatalogue
     private let pass: ArchivePass?
-    /// The member at the place where it was last found, if its bytes are stored unchanged in the archive.
+    /// The member and its range when it was last found, if its bytes are stored unchanged in the archive.
     private let stored = Locked<StoredMember?>(nil)
     private let isEncrypted = Locked(false)
 
@@ -34,7 +34,7 @@ struct MemberSource: BlobLayer {
         return try self.known(context)?.info ?? self.find(context, isOutsidePass: true).info
     }
 
-    /// Returns the member at the place where it was found before; nil if a search is needed.
+    /// Returns the member that was found before; nil if a search is needed, because the archive may have changed.
     private func known(_ context: BlobContext) throws(BlobError) -> StoredMember? {
         guard let stored = self.stored.withLock({ $0 }) else { return nil }
         // Reading a member may block, so the base may block here, too.
@@ -92,9 +92,11 @@ struct MemberSource: BlobLayer {
 
     /// Searches again without the table.
     ///
-    /// Drops the table if it does not match the archive; trusts it if the archive is at fault.
+    /// Discards the table if it does not match the archive. If both searches fail with the same error, the archive is
+    /// at fault, and the table is trusted from then on.
     ///
-    /// One such search is enough: in an archive with many damaged members, a search for each would take too long.
+    /// Only one such search is made, because in an archive with many damaged members, a search for each would take too
+    /// long.
     private func searchAgain(after error: BlobError, _ context: BlobContext) throws(BlobError) -> FoundMember {
         do throws(BlobError) {
             let found = try self.search(MemberQuery(selector: self.selector, isOutsidePass: true), context)

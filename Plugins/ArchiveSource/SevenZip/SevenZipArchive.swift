@@ -114,7 +114,7 @@ final class SevenZipArchive: Sendable {
         return layout.checksums[stream] == nil || !refuses
     }
 
-    /// Proves the password by decoding the first member with a checksum in the folder.
+    /// Verifies the password by decoding the first member in the folder that has a checksum and is not empty.
     private func verifyPassword(_ cursor: SevenZipCursor, _ layout: SevenZipLayout) throws(BlobError) {
         let streams = layout.folders[cursor.folder].streams
         guard let stream = streams.first(where: { layout.checksums[$0] != nil && layout.streamByteCounts[$0] > 0 })

@@ -41,7 +41,7 @@ struct SevenZipCoders {
     /// The size of each packed stream in bytes.
     var packedByteCounts: [UInt64] = []
 
-    /// Parses the coders as libarchive does.
+    /// Parses the coders in the same way as libarchive.
     ///
     /// - Throws: ``SevenZipHeader/Malformed``; ``BlobError/Code/unsupported`` for more streams than any writer creates.
     init(_ bytes: inout SevenZipHeader.Bytes) throws {

@@ -213,7 +213,7 @@ struct DecryptedSource: BlobInputStreamDataSource {
     }
 }
 
-/// Decrypts whole blocks, and drops the padding after the content.
+/// Decrypts whole blocks, and discards the padding after the content.
 private struct Decryption: BlobTransform {
     let key: SevenZipKey
     let byteCount: Int64

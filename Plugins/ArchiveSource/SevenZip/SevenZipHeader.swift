@@ -135,7 +135,8 @@ struct SevenZipHeader {
 
     /// Parses the header.
     ///
-    /// If an encrypted header has no checksum, as from py7zr, invalid content means that the password is wrong.
+    /// If an encrypted header has no checksum, as in archives from py7zr, invalid content is reported as a wrong
+    /// password.
     private mutating func readSound(at byteOffset: Int64, _ declared: Extent) throws -> SevenZipLayout? {
         do {
             let layout = try self.read(at: byteOffset, declared)
@@ -392,7 +393,8 @@ struct SevenZipHeader {
 
     /// Parses the members.
     ///
-    /// The length of a property must match its content, because libarchive relies on either of them.
+    /// The stated length of a property must match its content, because libarchive relies sometimes on one and sometimes
+    /// on the other.
     ///
     /// - Returns: The members; nil if they have no names, or names that only libarchive can decode.
     private mutating func readMembers(_ count: Int) throws -> SevenZipMembers? {

@@ -48,7 +48,7 @@ struct SevenZipLayout {
     var protection: Protection?
     private var descriptions: [UInt8] = []
     private var byteCounts: [UInt64] = []
-    /// The index of each member's stream; the whole list is nil if each member has the stream with the same index.
+    /// The index of each member's stream; the list is nil if each member has the stream with the same index.
     private var streams: [Int32?]?
     private var memberCount = 0
 
@@ -75,7 +75,7 @@ struct SevenZipLayout {
         self.folders[index].memoryByteCount = max(self.folders[index].memoryByteCount, side)
     }
 
-    /// Performs the checks before a folder is decoded.
+    /// Checks that the methods of a folder are supported, and that its coders do not need too much memory.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` if a method is unsupported; ``BlobError/Code/limitExceeded`` if a
     ///   coder needs too much memory.
@@ -84,7 +84,7 @@ struct SevenZipLayout {
         try context.checkMemory(self.folders[index].memoryByteCount, for: "The data of the 7z archive")
     }
 
-    /// Performs the checks before libarchive decodes any folder.
+    /// Checks that no folder needs too much memory, before libarchive decodes any of them.
     ///
     /// - Throws: ``BlobError/Code/limitExceeded``.
     func checkMemory(_ context: BlobContext) throws(BlobError) {
@@ -96,7 +96,7 @@ struct SevenZipLayout {
     ///
     /// - Parameters:
     ///   - byteCount: The length of the base.
-    ///   - isolation: The place where an archive with rare coders is decoded.
+    ///   - isolation: The process that decodes an archive with rare coders.
     ///   - key: Returns the key of an encryption.
     /// - Throws: The errors thrown by ``checkReadable(folder:_:)``, and errors while opening.
     func walker(
@@ -116,7 +116,7 @@ struct SevenZipLayout {
         )
     }
 
-    /// Returns the coders of a folder, and the branch filter after them.
+    /// Returns the coders of a folder, and the branch filter after them; the filter is nil if the folder has none.
     private func splitCoders(
         ofFolder index: Int
     ) throws -> (coders: SevenZipCoders, branch: SevenZipCoders.Branch?) {
@@ -131,9 +131,9 @@ struct SevenZipLayout {
     /// - Parameters:
     ///   - counts: The number of streams of each folder.
     ///   - byteCounts: The lengths of the streams, except the last stream in each folder.
-    ///   - checksums: The checksums of the streams, except for the only stream of a folder with a checksum; empty
-    ///     without checksums.
-    /// - Returns: False if the number of elements in the lists does not match the folders, or is too large.
+    ///   - checksums: The checksums of the streams, without each stream that is the only one in a folder with a
+    ///     checksum; empty if the header has no such checksums.
+    /// - Returns: False if the lists do not match the folders, or are too long.
     mutating func divide(_ counts: [UInt64], _ byteCounts: [UInt64], _ checksums: [UInt32?]) -> Bool {
         var (sizes, sums) = (byteCounts[...], checksums[...])
         for (index, folder) in self.folders.enumerated() {
@@ -162,7 +162,8 @@ struct SevenZipLayout {
             && self.packedByteCounts.count == self.folders.last?.packed.upperBound ?? 0
     }
 
-    /// Makes the first folder a single stream, as for a compressed header.
+    /// Makes each folder a single stream, as for a compressed header; returns false if the archive has too many
+    /// streams, or the packed streams do not match the folders.
     mutating func makeWhole() -> Bool {
         self.divide([UInt64](repeating: 1, count: self.folders.count), [], [])
     }

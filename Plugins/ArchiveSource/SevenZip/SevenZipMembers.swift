@@ -162,7 +162,7 @@ private struct NameChains {
 
     /// - Parameters:
     ///   - count: The number of names, at most `Int32.max`.
-    ///   - name: Returns the name with a number.
+    ///   - name: Returns the name with the given number.
     init(count: Int, name: (Int) -> UnsafeRawBufferPointer) {
         let bucketCount = 1 << (Int.bitWidth - max(count, 1).leadingZeroBitCount)
         self.first = Array(repeating: -1, count: bucketCount)

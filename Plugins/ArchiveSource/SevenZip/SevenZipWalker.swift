@@ -6,18 +6,18 @@ import BlobDeflate
 ///
 /// libarchive reads the headers first, and then the archive from its beginning up to the member whose bytes are read.
 ///
-/// Earlier members are read and dropped, because skipping decodes them anyway, and because libarchive before version
+/// Earlier members are read and discarded, because skipping decodes them anyway, and because libarchive before version
 /// 3.7.5 mistakes a decoder that was skipped to a multiple of 64 KiB for the end of the archive (libarchive issue
 /// 2106).
 ///
 /// This walker is used for archives whose folders are unknown, and for names that only libarchive can decode; see
-/// ``SevenZipCatalogue``. An archive with rare coders (PPMd, BCJ2 and so on) is decoded at the place that
+/// ``SevenZipCatalogue``. An archive with rare coders (PPMd, BCJ2 and so on) is decoded in the process that
 /// ``ArchiveIsolation`` specifies.
 final class SevenZipWalker: WalkerLayer {
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
     private let layout: SevenZipLayout?
-    /// The place where the archive is decoded; nil if the archive has only common coders.
+    /// The process that decodes the archive; nil if the archive has only common coders.
     private let isolation: ArchiveIsolation?
     private let headers: HeaderWalker
     /// The walker over the bytes; nil before the first read.
@@ -38,8 +38,7 @@ final class SevenZipWalker: WalkerLayer {
 
     /// Returns a libarchive walker.
     ///
-    /// - Parameter isolation: The place where the archive is decoded; nil for common coders, which this process
-    ///   decodes.
+    /// - Parameter isolation: The process that decodes the archive; nil for common coders, which this process decodes.
     static func decoder(
         over base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation?, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {

@@ -6,14 +6,14 @@ import BlobPlatform
 ///
 /// The table is a flat byte array with the layout of a section in an index file: a header, records in blocks of
 /// ``recordsPerBlock`` in the archive's order, the offsets of the blocks, and a hash table of the names. A record
-/// stores the number of bytes that its name shares with the previous name, and the distance of its place from the
-/// previous place. IndexFiles.md specifies the format.
+/// stores the number of bytes that its name shares with the previous name, and the difference between its position and
+/// the previous position. IndexFiles.md specifies the format.
 struct MemberTable: Sendable {
-    /// A member and its place.
+    /// A member and its position.
     struct Record: Equatable {
         var member: BlobMember
-        /// The place for ``MemberWalker/go(to:index:)``, or the offset of the entry in a zip; nil if the member can be
-        /// reached only by a pass over the archive.
+        /// The position for ``MemberWalker/go(to:index:)``, or the offset of the entry in a zip; nil if the member can
+        /// be reached only by a pass over the archive.
         var place: Int64?
     }
 
@@ -202,7 +202,7 @@ struct MemberTableBuilder {
     }
 }
 
-/// The optional fields of a record; all records have a name and a place.
+/// The optional fields of a record; all records have a name and a position.
 private struct RecordFields: OptionSet {
     let rawValue: UInt8
 
@@ -342,7 +342,7 @@ struct MemberRecordReader {
     }
 }
 
-/// Maps signed numbers to unsigned numbers, so that small numbers of either sign stay short.
+/// Maps signed numbers to unsigned numbers, so that small numbers of either sign have short encodings.
 private func zigzag(_ number: Int64) -> UInt64 { UInt64(bitPattern: number << 1 ^ number >> 63) }
 
 private func unzigzag(_ number: UInt64) -> Int64 { Int64(bitPattern: number >> 1) ^ -Int64(bitPattern: number & 1) }

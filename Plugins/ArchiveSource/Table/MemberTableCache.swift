@@ -102,10 +102,10 @@ final class MemberTableCache: Sendable {
     /// Marks the table as complete.
     func markComplete() { self.state.withLock { $0.isKnownComplete = $0.table != nil } }
 
-    /// True if the table is known not to cause errors of members.
+    /// True if the positions in the table are known to be correct, so that the archive itself causes errors of members.
     var arePlacesVerified: Bool { self.state.withLock { $0.arePlacesVerified } }
 
-    /// Marks the places in the table as correct.
+    /// Marks the positions in the table as correct.
     func markPlacesVerified() { self.state.withLock { $0.arePlacesVerified = $0.table != nil } }
 
     /// Drops a table that does not match the archive, and removes the index file unless the policy names it.
@@ -134,7 +134,7 @@ final class MemberTableCache: Sendable {
         return try self.table(context)
     }
 
-    /// Counts a search without a table; returns true after so many searches that building a table is cheaper.
+    /// Counts a search without a table; returns true once building a table is cheaper than further searches.
     private func shouldBuild() -> Bool {
         // A table saves little if the base can be read only once, or for a 7z, whose members are decoded in order
         // anyway.

@@ -2,7 +2,8 @@ import BlobCore
 
 /// The extension headers before a member's own header: the pax headers `x` and `X`, and GNU's long names, `L` and `K`.
 ///
-/// Among several extensions of one kind, the last one applies; between the two kinds, the first one applies.
+/// If several extensions of one kind precede a member, the last one applies; if both kinds precede it, the first kind
+/// applies.
 struct TarExtensions {
     /// The maximum length of one extension in bytes: 1 MiB.
     static let maximumByteCount: Int64 = 1 << 20
@@ -164,7 +165,7 @@ func decimal(_ digits: ArraySlice<UInt8>) -> Int64? {
     return number
 }
 
-/// The length and the time from global pax headers, `g`, which apply to all later members without their own.
+/// The length and the time from global pax headers, `g`, which apply to all later members without values of their own.
 ///
 /// A later global header replaces records with the same keys, and an empty value removes a record (POSIX.1, pax, "pax
 /// Extended Header"). GNU tar discards all earlier records instead. A name for all members is ignored, as in

@@ -32,7 +32,7 @@ struct TarMemberData {
         return (bytes, offset)
     }
 
-    /// Appends bytes of a file without holes straight from the base, as ``TarBlocks/readDirectly(into:)`` does.
+    /// Appends bytes of a file without holes straight from the base, using ``TarBlocks/readDirectly(into:)``.
     mutating func readDirectly(_ blocks: TarBlocks, into output: inout OutputRawSpan) throws(BlobError) -> Int {
         guard !self.isSparse else { return 0 }
         let count = try blocks.readDirectly(into: &output)

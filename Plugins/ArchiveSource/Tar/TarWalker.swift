@@ -39,7 +39,7 @@ final class TarWalker: MemberWalker {
 
     var baseInfo: BlobInfo { self.blocks.scanner.info }
     var isSequential: Bool { !self.blocks.scanner.hasRandomAccess }
-    /// Nil after global records, because a reader that starts at the place would not have read them.
+    /// Nil after global records, because a reader that starts at this position would not have read them.
     var place: Int64? { self.globals.isEmpty ? self.start : nil }
 
     func go(to place: Int64, index: Int) {

@@ -64,7 +64,8 @@ private struct DeflateData: BlobLayer {
     func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.slice.makeBody(opening) }
 }
 
-/// Compares the length of a deflated member with the directory, and also the checksum if all bytes pass.
+/// Compares the length of a deflated member with the length in the directory, and also the checksum if all bytes are
+/// read.
 private struct InflatedMember: BlobInspector {
     let info: BlobInfo
     /// The range of the compressed bytes in the archive.

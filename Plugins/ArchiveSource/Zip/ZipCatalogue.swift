@@ -178,9 +178,9 @@ final class ZipPass: Sendable {
     private let parked = Locked<UnsafeTransfer<Parked>?>(nil)
     private let extents = Locked<(info: BlobInfo, result: Result<ZipExtents, BlobError>)?>(nil)
 
-    /// Returns the places of all members.
+    /// Returns the extents of all members.
     ///
-    /// The places, or the error for an inconsistent directory, are kept until the content changes.
+    /// The extents, or the error for an inconsistent directory, are cached until the content changes.
     func extents(_ directory: ZipDirectory, _ context: BlobContext) throws(BlobError) -> ZipExtents {
         let info = directory.scanner.info
         let known = self.extents.withLock { known in
@@ -195,7 +195,7 @@ final class ZipPass: Sendable {
 
     /// Calls `body` with the directory and the reader of the members.
     ///
-    /// Both are reused from the previous member, if its reader is gone and neither has failed.
+    /// Both are reused from the previous member, if that member is no longer being read and neither of them has failed.
     func withLease<Result>(
         over base: any BlobInputStreamDataSource, _ context: BlobContext,
         _ body: (Lease) throws(BlobError) -> Result
@@ -220,16 +220,16 @@ final class ZipPass: Sendable {
     }
 }
 
-/// The places of all members of a zip, gathered in one pass over its directory.
+/// The extents of all members of a zip, gathered in one pass over its directory.
 ///
-/// The place of a member consists of the offset of its entry, and the bounds that the other members set for its bytes.
+/// The extent of a member consists of the offset of its entry, and the bounds that the other members set for its bytes.
 ///
 /// Uses at most 32 bytes per member.
 struct ZipExtents: Sendable {
     /// The members whose local headers are at the same offset.
     private struct Group {
         let start: Int64
-        /// The maximum of the lowest possible ends of these and all earlier members.
+        /// The highest of the minimum ends of these and all earlier members.
         var end: Int64
         /// True if the members differ, and therefore overlap.
         var isShared = false

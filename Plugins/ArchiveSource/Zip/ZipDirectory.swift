@@ -152,7 +152,7 @@ struct ZipDirectory {
         }
     }
 
-    /// Reads all entries once, and returns the places of their members.
+    /// Reads all entries once, and returns the extents of their members.
     func extents(_ context: BlobContext) throws(BlobError) -> ZipExtents {
         var builder = ZipExtents.Builder()
         var records = self.records()
@@ -282,8 +282,8 @@ struct ZipDirectory {
         }
     }
 
-    /// Returns the offset of the last trailer whose comment reaches the end of the archive, or else of the last
-    /// trailer.
+    /// Returns the offset of the last trailer whose comment reaches the end of the archive, or otherwise of the last
+    /// trailer; nil if not found.
     private static func lastTrailer(_ tail: UnsafeRawBufferPointer) -> Int? {
         guard tail.count >= 22 else { return nil }
         var last: Int?

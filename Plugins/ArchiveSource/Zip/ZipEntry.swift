@@ -208,7 +208,8 @@ struct ZipEntry: Equatable {
 
 /// The bounds that other parts of a zip set for a member.
 struct ZipMemberBounds: Equatable {
-    /// The lowest offset at which all earlier members may have ended.
+    /// The lowest offset at which all earlier members may have ended; the maximum if another member has the same local
+    /// header.
     var precedingEnd: Int64
     /// The offset of the next local header, or of the directory.
     var next: Int64
@@ -262,7 +263,7 @@ enum ZipEncryption: Equatable {
         }
     }
 
-    /// Returns true if a local header has the same parameters, which only AES has.
+    /// Returns true if a local header declares the same parameters; always true except for AES.
     func isDeclared(in fields: ZipExtraFields) -> Bool {
         guard case .aes = self else { return true }
         return ZipEncryption(aes: fields) == self

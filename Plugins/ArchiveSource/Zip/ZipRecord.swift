@@ -63,8 +63,9 @@ struct ZipRecord {
         UnsafeRawBufferPointer(rebasing: self.bytes[Self.fixedByteCount..<Self.fixedByteCount + self.nameCount])
     }
 
-    /// The name of the member: the name in the Unicode Path field, if any; with slashes, as 4.4.17.1 requires, instead
-    /// of the backslashes of an MS-DOS writer.
+    /// The name of the member, from the Unicode Path field if the entry has one.
+    ///
+    /// The backslashes of an MS-DOS writer are replaced by slashes, which 4.4.17.1 requires.
     var name: [UInt8] {
         let bytes = self.storedName
         guard self.hasBackslashes(bytes) else { return Array(bytes) }

@@ -21,7 +21,7 @@ final class ZipStream: BlobByteStream {
     /// The range of the unread compressed bytes.
     private var data: Range<Int64>
     private var sum: ZipEntrySum
-    /// The error to throw after the delivered bytes.
+    /// The error that the next read throws; nil if the last read did not fail.
     private var failure: BlobError?
 
     init(
