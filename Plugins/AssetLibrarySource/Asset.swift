@@ -14,7 +14,7 @@ public struct Asset: Hashable, Sendable, Identifiable {
     /// extension.
     public let fileExtension: String?
 
-    /// The length of the original in bytes, from 0.
+    /// The length of the original in bytes, at least 0.
     public let byteCount: Int64
 
     /// The SHA-256 of the original, 32 bytes.
@@ -23,10 +23,10 @@ public struct Asset: Hashable, Sendable, Identifiable {
     /// The description of the original, from its content.
     public let media: MediaDescription
 
-    /// The number of versions of its content that the asset has had, from 1.
+    /// The number of versions that the asset's content has had, at least 1.
     public let generation: Int64
 
-    /// True if the last recovery did not find the original at its path.
+    /// True if the catalogue records that the original is missing.
     public let isMissing: Bool
 
     /// The date at which the asset was imported.

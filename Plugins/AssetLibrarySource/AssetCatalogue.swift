@@ -2,7 +2,7 @@
 public import BlobCore
 public import Foundation
 
-/// A catalogue of photos and films: an ``AssetLibrary``, a folder, or the database of another program.
+/// A catalogue of photos and videos: an ``AssetLibrary``, a folder, or the database of another program.
 ///
 /// ``AssetLibrary/catalogue(at:)`` opens the catalogues that this module supports; other modules can conform their
 /// catalogues to this protocol. Every catalogue provides sources that verify the bytes they read, follow changes and
@@ -82,7 +82,7 @@ public struct AssetCollection: Hashable, Sendable, Identifiable {
     public let name: String
     /// The kind of the collection.
     public let kind: Kind
-    /// The number of assets, from 0; nil if the catalogue would have to count them one by one.
+    /// The number of assets, at least 0; nil if the catalogue would have to count them one by one.
     public let itemCount: Int?
 
     /// Creates a collection.
@@ -100,7 +100,7 @@ public struct CataloguedAsset: Hashable, Sendable, Identifiable {
     public let id: String
     /// The absolute path of the file.
     public let path: String
-    /// The length of the file in bytes, from 0, as stored in the catalogue.
+    /// The length of the file in bytes, at least 0, as stored in the catalogue.
     public let byteCount: Int64
     /// The name of the asset; nil if it has no name.
     public var name: String?
@@ -110,12 +110,12 @@ public struct CataloguedAsset: Hashable, Sendable, Identifiable {
     public var media = MediaDescription()
     /// The modification date of the file.
     public var modificationDate: Date?
-    /// The identifier of the other half of a live photo, the film or the picture; also nil in listings if the catalogue
-    /// would have to search for it.
+    /// The identifier of the other half of a Live Photo: its video or its photo; nil for any other asset, and in
+    /// listings if the catalogue would have to search for it.
     public var pairID: String?
     /// The paths of the sidecars that describe this file: XMP, AAE and the JSON of Google Takeout.
     public var sidecarPaths: [String] = []
-    /// True if the catalogue records the file as missing.
+    /// True if the file is missing, or if the catalogue records it as missing.
     public var isMissing = false
     /// The adjustment stored in the catalogue; nil if the sidecars or the file itself describe the adjustment.
     var adjustment: Adjustment?

@@ -3,7 +3,7 @@ public import BlobCore
 public import Foundation
 import GRDB
 
-/// A folder of originals with a catalogue: photos, films, or any other bytes.
+/// A folder of originals with a catalogue: photos, videos, or any other bytes.
 ///
 /// ```swift
 /// let library = try AssetLibrary(at: url, for: .writing)
@@ -17,8 +17,8 @@ import GRDB
 public final class AssetLibrary: Sendable {
     /// The access for which a library is opened.
     public enum Access: Sendable {
-        /// Changes nothing in the folder except SQLite's own files and, if it is writable, the catalogue, to which
-        /// missing block digests of originals from an older version are added.
+        /// Changes no assets. Writes only SQLite's own files and, if the catalogue is writable, missing block digests
+        /// of originals that an older version imported.
         case reading
         /// Updates the catalogue to the current version, and cleans up after a crash.
         case writing
@@ -52,9 +52,9 @@ public final class AssetLibrary: Sendable {
     /// Opens the library in `folder`.
     ///
     /// - Throws: ``BlobError/Code/notFound`` if the folder has no library, ``BlobError/Code/unsupported`` if the
-    ///   database is not a catalogue or has a newer version, ``BlobError/Code/corrupted``,
-    ///   ``BlobError/Code/permissionDenied``, ``BlobError/Code/unavailable`` if another connection keeps the catalogue
-    ///   locked for seconds.
+    ///   database is not a catalogue or has a newer version, ``BlobError/Code/corrupted`` if the database is damaged,
+    ///   ``BlobError/Code/permissionDenied`` if its files cannot be accessed, ``BlobError/Code/unavailable`` if another
+    ///   connection keeps the catalogue locked for seconds; other errors from the catalogue and the file system.
     public convenience init(at folder: URL, for access: Access = .reading) throws(BlobError) {
         try self.init(at: folder, for: access, recovers: true)
     }
@@ -178,7 +178,7 @@ public final class AssetLibrary: Sendable {
     /// Adds the bytes of a source as an asset.
     ///
     /// The source is read once, to its end, with all of its checks, while its SHA-256 is computed. The file is written
-    /// under a temporary name, synchronised to the disk and moved to its place; then its row is committed and
+    /// under a temporary name, synchronised to the disk and moved to its final path; then its row is committed and
     /// synchronised, too. A crash or a power failure leaves no asset before the commit, and a complete asset after it.
     /// For many sources, ``makeImport(duplicates:context:onCommit:)`` is faster.
     ///
@@ -191,8 +191,9 @@ public final class AssetLibrary: Sendable {
     ///   - duplicates: The treatment of bytes that the library already contains.
     ///   - context: The cancellation and the deadline; a cancelled import leaves nothing behind.
     /// - Throws: Errors reading the source; ``BlobError/Code/permissionDenied`` if the library was opened for reading
-    ///   or is not writable; ``BlobError/Code/io``, ``BlobError/Code/unavailable``; ``BlobError/Code/unsupported`` if
-    ///   one of the library's folders is a link.
+    ///   or is not writable; ``BlobError/Code/unavailable`` if the catalogue stays locked for seconds, or if the source
+    ///   is a placeholder for a file in a cloud; ``BlobError/Code/unsupported`` if one of the library's folders is a
+    ///   link; ``BlobError/Code/io`` and other errors from the catalogue and the file system.
     /// - Complexity: O(bytes), in constant memory.
     public func importAsset(
         from source: any BlobInputStreamDataSource, name: String? = nil,

@@ -138,8 +138,9 @@ struct MemberSearch {
         return first
     }
 
-    /// Returns the target of a hard link: the last member with the target's name before the link, as if the archive
-    /// were unpacked.
+    /// Returns the target of a hard link: the last member before the link that has the target's name.
+    ///
+    /// An unpacked link refers to the same member.
     private func follow(
         _ link: ArchiveEntry, unique uniqueName: [UInt8]?
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {

@@ -2,7 +2,9 @@
 import BlobCore
 import BlobHelper
 
-/// A picture as a decoder returns it, which is already rotated for HEIF, but not for other formats.
+/// The size and the orientation of a picture as a decoder returns it.
+///
+/// Decoders rotate only HEIF pictures.
 struct DecodedPicture {
     /// The size; nil if it is unknown, or if the format is not rendered.
     var size: PictureSize?
@@ -77,7 +79,8 @@ struct AdjustmentDescriptions {
 
     /// Checks that a recipe can be rendered for this picture.
     ///
-    /// - Returns: ``Adjustment/none`` for a recipe that only repeats what every viewer does.
+    /// - Returns: ``Adjustment/none`` for a recipe that only applies the orientation in the metadata, as every viewer
+    ///   does.
     static func checked(_ found: Adjustment, _ picture: DecodedPicture) throws(BlobError) -> Adjustment {
         guard case .renderable(let recipe) = found else { return found }
         guard let size = picture.size else {

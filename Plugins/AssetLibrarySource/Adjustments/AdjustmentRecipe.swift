@@ -13,7 +13,7 @@ package struct AdjustmentRecipe: Hashable, Sendable {
     static let formatVersion = "1"
     /// The maximum number of operations.
     static let maximumOperationCount = 64
-    /// The length of the longest recipe as JSON, in bytes.
+    /// The maximum length of a recipe as JSON, in bytes.
     static let byteLimit = 256 << 10
 
     package var operations: [AdjustmentOperation]
@@ -32,8 +32,9 @@ package struct AdjustmentRecipe: Hashable, Sendable {
 
     /// Decodes a recipe from JSON.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` for another format, version or operation, ``BlobError/Code/corrupted``,
-    ///   ``BlobError/Code/limitExceeded``.
+    /// - Throws: ``BlobError/Code/unsupported`` for another format, version or operation; ``BlobError/Code/corrupted``
+    ///   for other invalid JSON; ``BlobError/Code/limitExceeded`` for a recipe that is too long; the errors thrown by
+    ///   ``check()``.
     init(_ json: [UInt8]) throws(BlobError) {
         guard json.count <= Self.byteLimit else {
             throw BlobError(
@@ -58,9 +59,10 @@ package struct AdjustmentRecipe: Hashable, Sendable {
         try self.check()
     }
 
-    /// Checks the ranges of all values.
+    /// Checks the number of operations and the ranges of all values.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument``, ``BlobError/Code/limitExceeded``.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a value outside its range; ``BlobError/Code/limitExceeded`` for
+    ///   too many operations.
     func check() throws(BlobError) {
         guard self.operations.count <= Self.maximumOperationCount else {
             throw BlobError(
@@ -93,7 +95,7 @@ package struct AdjustmentRecipe: Hashable, Sendable {
         /// Without a crop, the result is the largest rectangle of the same proportions whose corners all lie within the
         /// picture.
         package var straightening = 0.0
-        /// The rectangle to keep of the turned picture; nil for the whole picture.
+        /// The part of the rotated picture to keep; nil for the whole picture.
         package var crop: PictureRectangle?
         /// The exposure in stops: the base-2 logarithm of the factor.
         package var exposure = 0.0

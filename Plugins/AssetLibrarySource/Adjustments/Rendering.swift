@@ -41,7 +41,7 @@ struct Rendering {
         return (size, try RenderPlan(self.recipe, for: size))
     }
 
-    /// Returns the rendered picture, or only its info and digest if it is too long to keep.
+    /// Returns the rendered picture, or only its info and digest if it is too long to cache.
     ///
     /// - Throws: ``BlobError/Code/unavailable`` without a helper or libvips; errors reading or decoding the original.
     func rendition(_ context: BlobContext) throws(BlobError) -> Rendition {
@@ -146,12 +146,12 @@ final class RenderingPass {
     }
 }
 
-/// A rendered picture, or only its info and digest if it is too long to keep.
+/// A rendered picture, or only its info and digest if it is too long to cache.
 final class Rendition: Sendable {
     let info: BlobInfo
     /// The SHA-256 of the bytes.
     let sha256: [UInt8]
-    /// The bytes; nil for a picture that is too long to keep, which is rendered again for each reader.
+    /// The bytes; nil for a picture that is too long to cache, which is rendered again for each reader.
     private let bytes: [UInt8]?
 
     init(_ info: BlobInfo, sha256: [UInt8], bytes: [UInt8]?) {

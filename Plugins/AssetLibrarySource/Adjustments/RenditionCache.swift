@@ -3,7 +3,7 @@ import BlobCore
 
 /// A cache of the last rendered picture, in which concurrent requests for a picture share one rendering.
 final class RenditionCache: Sendable {
-    /// The length of the longest picture that is kept by default, in bytes.
+    /// The default maximum size in bytes of a picture that is cached.
     static let defaultByteLimit = 32 << 20
 
     /// The time between deadline checks of a job that waits for another job.
@@ -30,7 +30,7 @@ final class RenditionCache: Sendable {
         set { self.state.withLock { $0.rendererVersion = newValue } }
     }
 
-    /// The length of the longest picture that is kept, in bytes; settable for tests.
+    /// The maximum size in bytes of a picture that is cached; settable for tests.
     var byteLimit: Int {
         get { self.state.withLock { $0.byteLimit } }
         set { self.state.withLock { $0.byteLimit = newValue } }

@@ -66,9 +66,9 @@ extension Catalogue {
             sidecars: Dictionary(uniqueKeysWithValues: sidecars), render: try self.renders(of: id, db)[id])
     }
 
-    /// Returns the assets that are renders of other assets with an adjustment, keyed by the rendered asset.
+    /// Returns the renders of adjusted assets, keyed by the identifier of the adjusted asset.
     ///
-    /// - Parameter id: The rendered asset; nil for all assets.
+    /// - Parameter id: The adjusted asset; nil for all assets.
     static func renders(of id: UUID? = nil, _ db: Database) throws -> [UUID: JournalRender] {
         let sql = """
             SELECT asset.id, asset.uuid, shown.uuid AS shown_uuid, adjustment_sha256 FROM render

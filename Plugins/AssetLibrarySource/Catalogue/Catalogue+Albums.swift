@@ -145,7 +145,7 @@ extension AssetLibrary {
         /// True for a shared stream. Its items refer to originals, so adjusting or removing the added asset does not
         /// affect them.
         public let isShared: Bool
-        /// The number of assets or items in the album, from 0.
+        /// The number of assets or items in the album, at least 0.
         public let itemCount: Int
         /// The date at which the album was created.
         public let creationDate: Date

@@ -57,7 +57,7 @@ extension Catalogue {
         while let row = try rows.next() { try body(Asset(row)) }
     }
 
-    /// Returns the assets with an identifier of a live photo.
+    /// Returns the assets of the originals with this Live Photo identifier.
     func liveAssets(_ livePhotoID: String) throws(BlobError) -> [UUID] {
         try self.read { db in
             let sql = """
@@ -163,7 +163,7 @@ extension Catalogue {
         }
     }
 
-    /// Returns the asset of an original as ``firstAsset(sha256:_:)`` does.
+    /// Returns the first asset of an original, or else its first item in a shared stream; nil if not found.
     func firstAsset(of original: StoredOriginal) throws(BlobError) -> Asset? {
         try self.read { db in try Self.firstAsset(sha256: original.sha256, db) }
     }
@@ -189,9 +189,9 @@ extension Catalogue {
             sql: "UPDATE original SET path = ?, state = 'present' WHERE sha256 = ?", arguments: [path, sha256])
     }
 
-    /// Releases a path from another original whose bytes are no longer at that path.
+    /// Releases a path from another original, which is then missing, because its bytes are no longer at that path.
     ///
-    /// - Returns: The journal entry for the change.
+    /// - Returns: The journal entry for the change; empty if no other original has the path.
     static func releasePath(_ path: String, except sha256: [UInt8], _ db: Database) throws -> [JournalEntry] {
         // A path that no file has.
         let nowhere = LibraryFolder.storedPath(for: UUID(), fileExtension: nil)
@@ -245,7 +245,7 @@ extension Catalogue {
 
     /// Stores the facts of an original unless they were read before.
     ///
-    /// A date or place from a document beside the file is kept if the file contains none.
+    /// A date or location from a document beside the file is preserved if the file contains none.
     ///
     /// - Parameter isWhole: False if a helper may add facts later.
     static func setFacts(_ media: MediaDescription, isWhole: Bool, sha256: [UInt8], _ db: Database) throws {

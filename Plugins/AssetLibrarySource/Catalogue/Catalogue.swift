@@ -275,7 +275,7 @@ struct CatalogueCommit: Sendable {
     /// - Parameter openingCount: The number of times that the file of the catalogue was opened.
     init(openingCount: Int = 0, number: Int64?) { (self.openingCount, self.number) = (openingCount, number) }
 
-    /// Returns true if no process has committed in between.
+    /// Returns true if both values denote the same commit, so that no process has committed in between.
     func isSame(as other: Self?) -> Bool {
         self.number != nil && self.number == other?.number && self.openingCount == other?.openingCount
     }

@@ -27,7 +27,9 @@ struct CheckedRow {
         return value
     }
 
-    /// Returns the value of a column as ``value(_:as:)`` does; nil for NULL.
+    /// Returns the value of a column; nil if the column contains NULL.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` if the column contains a value of another type.
     func optionalValue<Value: DatabaseValueConvertible>(
         _ column: String, as type: Value.Type = Value.self
     ) throws(BlobError) -> Value? {

@@ -38,7 +38,7 @@ struct BlockDigests: Equatable, Sendable {
     /// all block digests, which binds them together.
     func stored(sha256: [UInt8]) -> [UInt8] { self.digests + (sha256 + self.digests).sha256 }
 
-    /// Returns the digest of the block with this number, from 0; empty past the last block.
+    /// Returns the digest of the block with this number, counting from 0; empty past the last block.
     subscript(_ block: Int) -> ArraySlice<UInt8> {
         self.digests.dropFirst(block * Self.digestByteCount).prefix(Self.digestByteCount)
     }

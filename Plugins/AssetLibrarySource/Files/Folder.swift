@@ -44,7 +44,7 @@ final class Folder {
     /// The flags of ``openFile(named:_:)`` for a new file, whose name must not exist.
     static let new = O_RDWR | O_CREAT | O_EXCL
 
-    /// Opens a file, or creates it with `O_CREAT`.
+    /// Opens a file; with the flag `O_CREAT`, creates it if it does not exist.
     func openFile(named name: String, _ flags: CInt = O_RDONLY) throws(BlobError) -> Descriptor {
         try Descriptor(
             name, flags | O_NOFOLLOW, permissions: 0o644, in: self.descriptor.number,

@@ -2,7 +2,7 @@
 import BlobCore
 import Foundation
 
-/// A new original during its import, which is written to the folder of incoming files and then moved to its place.
+/// A new original during its import, which is written to the folder of incoming files and then moved to its final path.
 ///
 /// After a crash, recovery finds the file in the folder of incoming files. Between the move and the commit of its row,
 /// recovery relies on a ``LibraryMarker`` instead.
@@ -14,7 +14,7 @@ final class IncomingFile {
 
     private enum Place {
         case incoming
-        /// The file is in its place, at this path in the library.
+        /// The file was moved to this path in the library.
         case stored(String)
         /// The file is removed, or owned by the library.
         case none
@@ -51,13 +51,14 @@ final class IncomingFile {
     /// Closes the descriptor. Further calls do nothing.
     func close() { self.file.close() }
 
-    /// Moves the file to its place in the library.
+    /// Moves the file to its final path in the library.
     func move(toStored storedPath: String) throws(BlobError) {
         try self.folders.store(self.name, as: storedPath)
         self.place = .stored(storedPath)
     }
 
-    /// Keeps the file, because the catalogue refers to it, or may refer to it, which recovery will determine.
+    /// Keeps the file, because the catalogue refers to it, or may refer to it; recovery then determines whether it
+    /// does.
     func keep() { self.place = .none }
 
     /// Removes the file unless it was kept. Further calls do nothing.

@@ -93,9 +93,9 @@ struct LibraryFolder: Sendable {
         return "\(self.path)/\(storedPath)"
     }
 
-    /// Returns false if the folder has no catalogue.
+    /// Returns true if the folder contains a catalogue.
     ///
-    /// - Throws: Errors of `stat(2)` that do not prove that the catalogue is absent.
+    /// - Throws: Errors of `stat(2)`, except errors that prove that the catalogue does not exist.
     func exists() throws(BlobError) -> Bool {
         if FileStatus(at: self.cataloguePath) != nil { return true }
         guard errno == ENOENT || errno == ENOTDIR else {
@@ -142,7 +142,7 @@ struct LibraryFolder: Sendable {
     }
 }
 
-/// A lock between recovery and other changes to files, across processes.
+/// A lock that prevents recovery and other changes to files from running at the same time, in any process.
 ///
 /// Uses `flock(2)`, which the system releases when a process exits.
 final class LibraryLock {

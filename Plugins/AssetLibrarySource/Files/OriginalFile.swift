@@ -17,7 +17,7 @@ final class OriginalFile {
     /// Opens the regular file at `path`, which must not be a link.
     convenience init(_ path: String) throws(BlobError) { try self.init(path: Array(path.utf8)) }
 
-    /// Opens a file as ``init(_:)`` does, given the bytes of its path.
+    /// Opens the regular file at a path given as bytes, which must not be a link.
     convenience init(path bytes: [UInt8]) throws(BlobError) {
         let path = String(decoding: bytes, as: UTF8.self)
         let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK

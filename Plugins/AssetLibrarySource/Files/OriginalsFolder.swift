@@ -27,7 +27,7 @@ final class OriginalsFolder {
         try self.originals.synchronise()
     }
 
-    /// Moves a file of ``incoming`` to a new place.
+    /// Moves a file of ``incoming`` to the path of a new original.
     ///
     /// - Parameter storedPath: A result of ``LibraryFolder/storedPath(for:fileExtension:)``.
     func store(_ name: String, as storedPath: String) throws(BlobError) {

@@ -66,13 +66,13 @@ public final class AssetImport {
     /// - Parameters:
     ///   - source: The source to import.
     ///   - name: The name of the asset; nil to use the name of the source.
-    /// - Throws: Errors reading the source, which do not affect other sources; errors committing a group, none of whose
-    ///   sources are then added, unless the catalogue rejects only individual sources.
+    /// - Throws: Errors reading the source, which do not affect other sources. Errors committing a group, after which
+    ///   none of its sources is added, unless the catalogue rejected only some of them.
     public func add(_ source: any BlobInputStreamDataSource, name: String? = nil) throws(BlobError) {
         try self.add(source, name: name, from: nil)
     }
 
-    /// Adds a source as ``add(_:name:)`` does, for a file of an imported folder.
+    /// Adds a file of an imported folder, in the same way as ``add(_:name:)`` adds a source.
     package func add(
         _ source: any BlobInputStreamDataSource, name: String?, from origin: ImportOrigin?
     ) throws(BlobError) {
@@ -129,8 +129,8 @@ public final class AssetImport {
         try BlobError.naming("write") { try self.commit() }
     }
 
-    /// The total length of adjustment descriptions, in bytes, at which a group is committed, because they are kept in
-    /// memory until then.
+    /// The total length of adjustment descriptions, in bytes, at which a group is committed, because the descriptions
+    /// remain in memory until then.
     private static let descriptionByteLimit = 16 << 20
 
     // MARK: Committing
@@ -169,7 +169,7 @@ public final class AssetImport {
         for case .failure(let error) in outcomes { throw error }
     }
 
-    /// Moves the files to their places, and then adds the rows in one transaction.
+    /// Moves the files to their final paths, and then adds the rows in one transaction.
     private func commit(_ group: [Member], _ marker: LibraryMarker) throws -> [Outcome] {
         do {
             for member in group { try member.incoming?.move(toStored: member.storedPath) }
@@ -436,7 +436,7 @@ enum CloudPlaceholder {
         throw self.cloudPlaceholderError(String(name.dropFirst().dropLast(".icloud".count)))
     }
 
-    /// Throws ``BlobError/Code/unavailable`` for a picture or a film that has a length but no blocks in the file
+    /// Throws ``BlobError/Code/unavailable`` for a picture or a video that has a length but no blocks in the file
     /// system, because reading it would return zeros.
     static func check(file path: [UInt8]) throws(BlobError) {
         let name = String(decoding: path.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)

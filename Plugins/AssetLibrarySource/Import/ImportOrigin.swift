@@ -9,11 +9,11 @@ package struct ImportOrigin: Sendable {
     package let path: [UInt8]
     /// True if the file stays in place and the catalogue refers to it; false if it is copied.
     package var isReference: Bool
-    /// The capture date for a file without a date of its own: `2024:05:01 12:30:59`.
+    /// The capture date for a file that contains no date: `2024:05:01 12:30:59`.
     package var captureDate: String?
     /// The time zone of ``captureDate``.
     package var captureOffset: String?
-    /// The place for a file without a place of its own: degrees north and east.
+    /// The location for a file that contains no location, in degrees north and east.
     package var place: (latitude: Double, longitude: Double)?
 
     /// The name for the asset.
@@ -123,7 +123,7 @@ extension AssetLibrary {
     ///
     /// Facts in the file itself are never replaced.
     ///
-    /// - Parameter own: Returns the facts in the file itself; called if its date or place may come from a document.
+    /// - Parameter own: Returns the facts in the file itself; called if its date or location may come from a document.
     func changedFacts(
         for asset: Asset, _ origin: ImportOrigin, own: () throws -> MediaDescription
     ) throws -> ImportOrigin? {

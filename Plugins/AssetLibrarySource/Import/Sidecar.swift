@@ -86,7 +86,7 @@ package struct TakeoutDocument {
     package let title: String?
     /// The date in UTC, in the form of Exif: `2024:05:01 12:30:59`.
     package let captureDate: String?
-    /// The place in degrees north and east; nil if unknown.
+    /// The location in degrees north and east; nil if unknown.
     package let place: (latitude: Double, longitude: Double)?
 
     private struct Document: Decodable {
@@ -111,7 +111,7 @@ package struct TakeoutDocument {
         let time = document.photoTakenTime?.timestamp.flatMap { Int64($0) } ?? 0
         self.captureDate = time == 0 ? nil : MediaDescription.text(ofTime: time, inUTC: true)
         let (latitude, longitude) = (document.geoData?.latitude ?? 0, document.geoData?.longitude ?? 0)
-        // Zero, zero means that the place is unknown.
+        // Zero, zero means that the location is unknown.
         let isPlace = (latitude != 0 || longitude != 0) && abs(latitude) <= 90 && abs(longitude) <= 180
         self.place = isPlace ? (latitude, longitude) : nil
     }
@@ -126,7 +126,9 @@ package struct TakeoutDocument {
         documents.isEmpty ? nil : self.name(for: photo, where: documents.contains)
     }
 
-    /// Returns the name of the document as ``name(for:among:)`` does.
+    /// Returns the name of the document for a photo; nil if not found.
+    ///
+    /// Recognizes the same names as ``name(for:among:)``.
     ///
     /// - Parameter exists: Returns true if the folder contains a file with this name.
     static func name(for photo: String, where exists: (String) -> Bool) -> String? {

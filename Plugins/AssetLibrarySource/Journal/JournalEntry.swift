@@ -23,7 +23,7 @@ enum JournalEntry: Equatable {
 
 /// The descriptions of the adjustment of an asset.
 struct JournalAdjustment: Codable, Equatable {
-    /// The length of a sidecar, in bytes, from which it is stored without content, so that it cannot be rendered.
+    /// The minimum length, in bytes, of a sidecar that is stored without its content, so that it cannot be rendered.
     static let sidecarByteLimit = 256 << 10
 
     let id: UUID

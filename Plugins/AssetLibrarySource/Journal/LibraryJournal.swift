@@ -65,7 +65,8 @@ struct LibraryJournal: Sendable {
         try file.synchronise(doing: "Could not synchronise \(LibraryFolder.journal)")
     }
 
-    /// Appends lines, after ending a torn last line; the lines survive a power failure once this method has returned.
+    /// Appends lines, after terminating an incomplete last line; the lines survive a power failure once this method has
+    /// returned.
     ///
     /// - Returns: The new end of the journal.
     func append(_ entries: [JournalEntry]) throws -> JournalPlace {
@@ -88,7 +89,7 @@ struct LibraryJournal: Sendable {
     /// - Parameters:
     ///   - known: The end that is stored in the catalogue.
     ///   - write: A closure that calls its argument with each entry.
-    /// - Returns: The end.
+    /// - Returns: The end of the new journal.
     func replace(
         after known: JournalPlace, _ write: ((JournalEntry) throws -> Void) throws -> Void
     ) throws -> JournalPlace {
@@ -153,7 +154,7 @@ struct LibraryJournal: Sendable {
 
 /// An end of a journal, which the catalogue stores with each commit.
 struct JournalPlace: Codable, Equatable {
-    /// The length in bytes, from 0.
+    /// The length in bytes, at least 0.
     var byteCount: Int64
     /// The identity of the journal; nil in older versions.
     var id: UUID?

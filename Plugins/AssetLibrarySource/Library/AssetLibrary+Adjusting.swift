@@ -54,7 +54,8 @@ extension AssetLibrary {
         guard isKept else { throw BlobError(.changed, "The asset was removed while its render was being stored.") }
     }
 
-    /// Returns the asset that is the render of an asset with its current adjustment; nil if not found.
+    /// Returns the identifier of the asset that is the render of an asset with its current adjustment; nil if not
+    /// found.
     func renderID(of asset: Asset) throws(BlobError) -> UUID? {
         let digest = try self.descriptions(of: asset).sha256.hexadecimal
         let render = try self.catalogue.read { db in try Catalogue.renders(of: asset.id, db)[asset.id] }
@@ -63,7 +64,7 @@ extension AssetLibrary {
 
     /// Sets or removes the recipe for the current version of an asset.
     ///
-    /// Without a recipe, other descriptions of an adjustment apply again: in the original, or in its imported sidecars.
+    /// Without a recipe, the descriptions of an adjustment in the original or in its imported sidecars apply again.
     ///
     /// - Returns: The asset, whose generation is incremented if the recipe changed.
     /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/invalidArgument`` if the recipe cannot be applied to the

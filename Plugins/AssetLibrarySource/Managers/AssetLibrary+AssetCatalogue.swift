@@ -5,9 +5,9 @@ public import Foundation
 extension AssetLibrary: AssetCatalogue {
     /// Opens the catalogue at a path for reading, and determines its kind from its content.
     ///
-    /// - Parameter url: The folder of an asset library; a folder of photos, such as from a camera or Google Takeout,
-    ///   which is used as it is; `digikam4.db` of digiKam, `photo.db` of Shotwell, or a folder that contains one of
-    ///   them directly or in its folder `data`.
+    /// - Parameter url: The folder of an asset library; the database `digikam4.db` of digiKam or `photo.db` of
+    ///   Shotwell; a folder that contains one of these databases, or Shotwell's in its folder `data`; or any other
+    ///   folder of photos, such as from a camera or Google Takeout.
     /// - Throws: ``BlobError/Code/notFound`` if the path does not exist, ``BlobError/Code/unsupported`` for a file of
     ///   another kind; otherwise the errors thrown by ``init(at:for:)``.
     public static func catalogue(at url: URL) throws(BlobError) -> any AssetCatalogue {
@@ -94,7 +94,7 @@ extension CataloguedAsset {
         FileStatus(at: "\(self.folder)/\(name)")?.isRegular == true
     }
 
-    /// The name of the other half of a live photo; nil unless it is in the same folder.
+    /// The name of the other half of a Live Photo; nil unless it is in the same folder.
     var pairName: String? { self.name.flatMap { LivePhotoNames.pair(of: $0, where: self.isBeside) } }
 
     /// Sets the facts from the file itself and from other files in its folder.
@@ -139,7 +139,7 @@ extension AssetCatalogue {
         return AssetSource(id, fileExtension: nil, options) { self.backend }
     }
 
-    /// The queries for readers.
+    /// The backend that readers use to query this catalogue.
     var backend: any AssetBackend { (self as? AssetLibrary) ?? FileCatalogueBackend(self) }
 }
 #endif

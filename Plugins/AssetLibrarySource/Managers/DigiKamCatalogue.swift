@@ -109,7 +109,7 @@ struct DigiKamCatalogue: AssetCatalogue {
 /// The tags of digiKam with their paths.
 private struct TagTree {
     private(set) var paths: [(id: Int64, path: String)] = []
-    /// The length in bytes at which a path, as in a forged catalogue, is cut off.
+    /// The maximum length of a path in bytes; longer paths, as in a forged catalogue, are truncated.
     private static let pathByteLimit = 4096
 
     /// - Parameter name: The name of a tag that is omitted with all its descendants.

@@ -4,7 +4,7 @@ import BlobHelper
 import BlobIndex
 import Foundation
 
-/// The store for readers of other programs' catalogues, in which files describe their assets.
+/// The backend for readers of other programs' catalogues, which reads the facts about assets from their files.
 struct FileCatalogueBackend: AssetBackend {
     /// The rendered pictures of all catalogues.
     private static let renditions = RenditionCache()
@@ -97,8 +97,9 @@ struct FileCatalogueBackend: AssetBackend {
 }
 
 extension MediaDescription {
-    /// Returns the file's own description instead of this description from the catalogue, which may supply a missing
-    /// date.
+    /// Returns the file's own description, with the date from this description if the file contains none.
+    ///
+    /// Returns this description if the type of the file is unknown.
     fileprivate func replaced(by own: MediaDescription) -> MediaDescription {
         guard own.mediaType != nil else { return self }
         var media = own

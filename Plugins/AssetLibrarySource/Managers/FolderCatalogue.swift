@@ -2,7 +2,7 @@
 import BlobCore
 import Foundation
 
-/// A folder of photos and films as a catalogue.
+/// A folder of photos and videos as a catalogue.
 ///
 /// Any folder can be used, such as a camera's card (DCIM), the originals of PhotoPrism and Immich, a folder that
 /// darktable uses, or an archive of Google Takeout. The folder is never modified.
@@ -140,8 +140,8 @@ struct FolderCatalogue: AssetCatalogue {
         PercentEncoding.encode(parts.joined(separator: "/").utf8, leaving: self.plain)
     }
 
-    /// Returns the components of the path that an identifier represents; nil if the path leads to an omitted file, or
-    /// out of the folder.
+    /// Returns the components of the path that an identifier represents; nil if the identifier is malformed, or if the
+    /// path leads to an omitted file or out of the folder.
     private static func components(_ id: String) -> [String]? {
         guard let bytes = PercentEncoding.decode(id.utf8), let path = String(validating: bytes, as: UTF8.self),
             !bytes.contains(0)
@@ -154,7 +154,7 @@ struct FolderCatalogue: AssetCatalogue {
     }
 }
 
-/// The names of the two halves of a live photo, which have the same stem in Apple's systems and in Google Takeout.
+/// The names of the two halves of a Live Photo, which have the same stem in Apple's systems and in Google Takeout.
 enum LivePhotoNames {
     private static let pictures = ["HEIC", "heic", "JPG", "jpg", "JPEG", "jpeg"]
     private static let films = ["MOV", "mov", "MP4", "mp4"]

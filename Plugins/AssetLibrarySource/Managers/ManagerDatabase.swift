@@ -6,8 +6,9 @@ import GRDBSQLite
 
 /// The SQLite database of another program, which may be running.
 ///
-/// Neither the database nor any file beside it is written. Only if the program removes its log between two calls of
-/// this type may an empty log remain, which is reused by the next program that opens the database.
+/// Neither the database nor any file beside it is written. There is one exception: if the other program deletes its
+/// write-ahead log between two SQLite calls made by this type, an empty log may remain. The next program that opens the
+/// database reuses it.
 ///
 /// Each read opens the database, runs short statements that each hold its lock only briefly, and closes it, so that no
 /// connection keeps the other program from removing its log.
@@ -121,8 +122,9 @@ struct ManagerDatabase: Sendable {
     /// Calls `body` with a connection, on which each statement sees a consistent state of the database.
     ///
     /// - Throws: ``BlobError/Code/unavailable`` if the other program left a change incomplete, or holds a lock for
-    ///   seconds; ``BlobError/Code/corrupted``, ``BlobError/Code/unsupported``, ``BlobError/Code/inconsistent`` for
-    ///   unexpected tables; errors thrown by `body`.
+    ///   seconds; ``BlobError/Code/corrupted`` if the database is damaged; ``BlobError/Code/unsupported`` if the file
+    ///   is not a database; ``BlobError/Code/inconsistent`` if a table or a column is missing;
+    ///   ``BlobError/Code/changed`` if the database changes repeatedly during the read; errors thrown by `body`.
     func read<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
         do {
             return try Self.accessLock.withLock { _ in try self.readAlone(body) }
@@ -222,7 +224,7 @@ struct ManagerCollection {
 }
 
 extension CheckedRow {
-    /// Returns the asset for a row, including its columns `width`, `height` and `orientation`.
+    /// Returns the asset for a row, including the size and the orientation in its columns.
     ///
     /// - Parameters:
     ///   - nameColumn: The column of the path or the name, for error messages.

@@ -4,7 +4,7 @@ import BlobHelper
 import Foundation
 import GRDB
 
-/// The catalogue of Shotwell, `photo.db`, of schema 16 and later: photos, films, tags and events, without the trash.
+/// The catalogue of Shotwell, `photo.db`, of schema 16 and later: photos, videos, tags and events, without the trash.
 ///
 /// The identifier of an asset is the same as in Shotwell's tag lists: `thumb` or `video-`, and the row number as 16
 /// hexadecimal digits. Its file is the file that Shotwell shows, which is the edited file if another program has edited
@@ -143,7 +143,7 @@ struct ShotwellRows {
     /// The flag of an asset whose file was not found.
     private let offline: Int64
 
-    /// The films. The flags are defined in `Video.vala`: 1 in the trash, 2 offline.
+    /// The videos. The flags are defined in `Video.vala`: 1 in the trash, 2 offline.
     static let films = ShotwellRows(
         table: "VideoTable", prefix: "video-",
         selection: """
@@ -218,7 +218,7 @@ struct ShotwellRows {
 /// Shotwell, and not renderable.
 enum ShotwellAdjustment {
     private static let identifier = "org.gnome.shotwell"
-    /// The value for a range of brightness that is not expanded.
+    /// The value of `expansion` that leaves the range of brightness unchanged.
     private static let neutralExpansion = "{ 0, 255 }"
 
     static func adjustment(_ text: String, orientation: Int, of media: MediaDescription) -> Adjustment {

@@ -2,10 +2,10 @@
 import BlobHelper
 
 extension MediaDescription {
-    /// Reads the `moov` box of an MP4 or a QuickTime film: duration, size, codec, place and content identifier.
+    /// Reads the `moov` box of an MP4 or a QuickTime video: duration, size, codec, location and content identifier.
     ///
-    /// Existing libraries have no interface that is stable across versions (libavformat), or decode more than is needed
-    /// here, while these boxes have not changed since 2001.
+    /// The boxes are parsed here, because existing libraries have no interface that is stable across versions
+    /// (libavformat), or decode more than is needed, while these boxes have not changed since 2001.
     mutating func readFilm(_ bytes: HeaderBytes) {
         for box in FileBoxes(bytes, in: bytes.box("moov") ?? 0..<0) {
             switch box.type {
@@ -65,7 +65,8 @@ extension MediaDescription {
         }
     }
 
-    /// Reads the metadata of QuickTime (QuickTime File Format, "Metadata"): keys, and items by the numbers of the keys.
+    /// Reads the metadata of QuickTime (QuickTime File Format, "Metadata"): keys, and items identified by the numbers
+    /// of the keys.
     private mutating func readKeys(_ box: Range<Int64>, _ bytes: HeaderBytes) {
         // In an MP4, a version precedes the boxes.
         let isPlain = bytes.bytes(at: box.lowerBound + 4, count: 4) == Array("hdlr".utf8)
@@ -97,8 +98,8 @@ extension MediaDescription {
         }
     }
 
-    /// Reads the place, which phones that write no such keys store as `©xyz` (length, language, then text) or as `loci`
-    /// (3GPP TS 26.244, section 8.10).
+    /// Reads the location, which phones that write no such keys store as `©xyz` (length, language, then text) or as
+    /// `loci` (3GPP TS 26.244, section 8.10).
     private mutating func readUserData(_ box: Range<Int64>, _ bytes: HeaderBytes) {
         for part in FileBoxes(bytes, in: box).prefix(Self.maximumKeyCount) {
             if part.type == "meta" { self.readKeys(part.content, bytes) }
@@ -109,7 +110,7 @@ extension MediaDescription {
         }
     }
 
-    /// Reads a version and a language, a name that ends with a zero byte, a role, and the place in degrees, as 16.16
+    /// Reads a version and a language, a name that ends with a zero byte, a role, and the location in degrees, as 16.16
     /// fixed-point numbers.
     private mutating func readLocation(_ cursor: inout ByteCursor) {
         guard cursor.take(6) != nil else { return }
@@ -119,7 +120,7 @@ extension MediaDescription {
         self.setPlace(latitude: degrees(latitude), longitude: degrees(longitude))
     }
 
-    /// Sets the place from text such as `+48.1374+011.5755+520.000/` (ISO 6709, annex H, in degrees).
+    /// Sets the location from text such as `+48.1374+011.5755+520.000/` (ISO 6709, annex H, in degrees).
     private mutating func setPlace(_ text: String) {
         let isSign = { (letter: UInt8) in letter == UInt8(ascii: "+") || letter == UInt8(ascii: "-") }
         let bytes = Array(text.utf8)

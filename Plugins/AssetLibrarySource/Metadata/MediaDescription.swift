@@ -12,9 +12,9 @@ public struct MediaDescription: Hashable, Sendable {
     /// The uniform type identifier of Apple's systems: `public.jpeg`.
     public var typeIdentifier: String?
 
-    /// The width in pixels, from 1, as stored: before ``orientation`` is applied.
+    /// The width in pixels, at least 1, as stored: before ``orientation`` is applied.
     public var pixelWidth: Int?
-    /// The height in pixels, from 1, as stored: before ``orientation`` is applied.
+    /// The height in pixels, at least 1, as stored: before ``orientation`` is applied.
     public var pixelHeight: Int?
 
     /// The orientation of the picture, 1 to 8 (TIFF 6.0, tag 274).
@@ -35,16 +35,16 @@ public struct MediaDescription: Hashable, Sendable {
 
     /// The model of the lens.
     package var lensModel: String?
-    /// The place of the picture in degrees, -90 to 90 and -180 to 180 (WGS 84).
+    /// The latitude and the longitude of the picture in degrees, -90 to 90 and -180 to 180 (WGS 84).
     package var latitude: Double?, longitude: Double?
     /// The city and the country of the picture, as written by its owner.
     package var city: String?, country: String?
 
-    /// The duration of a film in milliseconds, from 1.
+    /// The duration of a video in milliseconds, at least 1.
     package var duration: Int64?
-    /// The codec of a film's first video track: `avc1`, `hvc1`.
+    /// The codec of the first video track: `avc1`, `hvc1`.
     package var codec: String?
-    /// The identifier that the picture and the film of a live photo share.
+    /// The identifier that the photo and the video of a Live Photo share.
     package var livePhotoID: String?
 
     /// Creates an empty description.
@@ -212,14 +212,14 @@ extension MediaDescription {
         self.captureSubsecond = text(.captureSubsecond) ?? self.captureSubsecond
         self.setPlace(
             latitude: text(.latitude).flatMap(Double.init), longitude: text(.longitude).flatMap(Double.init))
-        // Apple's maker note contains the content identifier of a live photo.
+        // Apple's maker note contains the content identifier of a Live Photo.
         let note = facts.texts[.appleNote].flatMap { TIFFDirectory(appleNote: HeaderBytes($0)) }
         self.livePhotoID = note?.text(0x0011).flatMap(Self.identifier)
     }
 
     private var isHEIF: Bool { self.mediaType == "image/heic" || self.mediaType == "image/avif" }
 
-    /// Sets the place if it is valid; cameras without a position write 0, 0.
+    /// Sets the location if it is valid; cameras without a position write 0, 0.
     mutating func setPlace(latitude: Double?, longitude: Double?) {
         guard let latitude, let longitude, (-90...90).contains(latitude), (-180...180).contains(longitude),
             latitude != 0 || longitude != 0
@@ -252,7 +252,7 @@ extension MediaDescription {
         self.captureOffset = "\(Unicode.Scalar(sign))\(zone[0])\(zone[1]):\(zone[2])\(zone[3])"
     }
 
-    /// Returns the content identifier of a live photo, in practice a UUID; nil if the text is not an identifier.
+    /// Returns the content identifier of a Live Photo, in practice a UUID; nil if the text is not an identifier.
     static func identifier(_ text: String) -> String? {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? text : nil
     }

@@ -54,7 +54,7 @@ public struct AssetSource: BlobInputStreamDataSource {
     /// The default quality of rendered pictures.
     public static let renderingQuality = 0.93
 
-    /// The length, in bytes, of the longest rendered picture that is kept in memory.
+    /// The maximum size, in bytes, of a rendered picture that is kept in memory.
     public static let maximumRenditionByteCount = RenditionCache.defaultByteLimit
 
     /// The number of bytes that a reader fetches and verifies at once; smaller reads are served from a buffer.
@@ -63,7 +63,7 @@ public struct AssetSource: BlobInputStreamDataSource {
     private let id: String
     private let fileExtension: String?
     private let options: Options
-    /// Returns the store of the catalogue, opening it at the first call.
+    /// Returns the backend of the catalogue, opening the catalogue at the first call.
     let backend: @Sendable () throws(BlobError) -> any AssetBackend
 
     /// - Parameter id: The identifier in the catalogue; for an ``AssetLibrary``, the UUID as text.
@@ -107,7 +107,7 @@ public struct AssetSource: BlobInputStreamDataSource {
     ///   or ``BlobError/Code/corrupted`` for an incomplete or damaged picture, ``BlobError/Code/unavailable`` if the
     ///   helper or libvips is missing, ``BlobError/Code/notFound`` if the asset or its original is missing,
     ///   ``BlobError/Code/sizeMismatch`` if the original has another length, ``BlobError/Code/invalidArgument`` for an
-    ///   offset past the end, and ``BlobError/Code/changed`` if the content does not match `validator`.
+    ///   offset past the end, and ``BlobError/Code/changed`` if the content does not match the expected validator.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let (context, byteOffset, removal) = (opening.context, opening.byteOffset, self.options.removal)
         let (body, asset): (BlobBody, Asset?)
@@ -176,7 +176,7 @@ public struct AssetSource: BlobInputStreamDataSource {
 }
 
 extension AssetSource: BlobDescribing {
-    /// Returns the facts about the picture or the film.
+    /// Returns the facts about the picture or the video.
     ///
     /// The facts come from the catalogue, or, for a file in another program's catalogue, from the helper, if available.
     ///
@@ -226,8 +226,7 @@ extension BlobProvider {
         self.assetLibrary { folder }
     }
 
-    /// Returns a provider as ``assetLibrary(at:)`` does, for a folder that is determined when the first asset is
-    /// resolved.
+    /// Returns a provider like ``assetLibrary(at:)``, for a folder that is determined when the first asset is resolved.
     ///
     /// - Parameters:
     ///   - unrenderable: The treatment of a picture that cannot be rendered, unless its URL specifies a treatment.

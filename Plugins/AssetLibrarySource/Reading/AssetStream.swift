@@ -240,7 +240,7 @@ final class AssetStream: BlobByteStream {
 }
 
 extension Asset {
-    /// Returns the range of the block with this number, from 0; empty past the last block.
+    /// Returns the range of the block with this number, counting from 0; empty past the last block.
     func block(_ number: Int) -> Range<Int64> {
         let start = min(self.byteCount, Int64(number) * Int64(BlockDigests.blockByteCount))
         return start..<min(self.byteCount, start + Int64(BlockDigests.blockByteCount))

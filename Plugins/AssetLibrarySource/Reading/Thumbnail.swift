@@ -54,7 +54,7 @@ extension AssetLibrary {
 }
 
 extension AssetCatalogue {
-    /// Returns a small version of an asset's file, as ``AssetLibrary/thumbnail(of:_:helper:context:)`` does.
+    /// Returns a small version of an asset's file; see ``AssetLibrary/thumbnail(of:_:helper:context:)``.
     public func thumbnail(
         of id: String, _ size: Thumbnail.Size, helper: String? = nil, context: BlobContext = BlobContext()
     ) throws(BlobError) -> Thumbnail {

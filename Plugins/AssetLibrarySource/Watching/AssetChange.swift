@@ -20,7 +20,7 @@ public struct AssetChange: Hashable, Sendable {
         case everything
     }
 
-    /// The number of the change, from 1; changes are numbered in the order of their commits.
+    /// The number of the change, at least 1; changes are numbered in the order of their commits.
     public let number: Int64
     /// The kind of the change.
     public let kind: Kind
@@ -48,7 +48,7 @@ extension Catalogue {
         return try String.fetchAll(db, sql: sql).compactMap(UUID.init(uuidString:))
     }
 
-    /// Returns at most `count` changes after `number`, in order, and the number of the last change of all.
+    /// Returns at most `count` changes after `number`, in order, and the number of the last change in the library.
     ///
     /// If some changes are missing, returns one change of the kind ``AssetChange/Kind/everything`` instead.
     func changes(
@@ -142,7 +142,7 @@ public struct AssetChanges: AsyncSequence, Sendable {
 }
 
 extension AssetLibraryWatch {
-    /// Returns the changes after a change that may have been reported to an earlier process.
+    /// Returns the changes after a change with a given number, which may have been reported to an earlier process.
     ///
     /// - Parameter number: The number of the last known change; nil for the most recent change.
     public func changes(since number: Int64? = nil) -> AssetChanges {

@@ -18,7 +18,7 @@ import Foundation
 public final class AssetLibraryWatch: Sendable {
     /// The state of a library, for observers.
     public struct State: Equatable, Sendable {
-        /// The number of the last change, from 1; 0 before the first change.
+        /// The number of the last change, at least 1; 0 before the first change.
         public internal(set) var lastChange: Int64
         /// The number of times that the catalogue was replaced; each time, any asset may have changed.
         public internal(set) var resetCount = 0
