@@ -43,15 +43,15 @@ package import BlobIndex
 /// ``BlobError/Code/limitExceeded`` before the memory is allocated, and so does a header of more than 128 MiB. For the
 /// ``ArchiveFormat/helperFormats``, the limit of the helper process applies; see ``ArchiveIsolation``.
 ///
-/// A name that several members share throws ``BlobError/Code/ambiguousMember``: before the first byte if the archive
-/// has random access, otherwise before the end.
+/// Reading a member by a name that several members share throws ``BlobError/Code/ambiguousMember``, before the first
+/// byte if the archive has random access, and otherwise before the end.
 ///
 /// A table of the members, from an index file or from the first pass over all of them, contains the position of each
 /// member and shows which names are unique. It takes about 30 bytes per member.
 ///
-/// A member whose bytes are stored unchanged has random access if the archive has random access: a stored member of a
-/// zip, or a member of a tar that is not sparse. An archive within such a member is read without a copy. In a zip, the
-/// checksum of a member is verified only when the member is read from its beginning.
+/// A member whose bytes are stored unchanged has random access if the archive has random access. This applies to the
+/// stored members of a zip, and to the members of a tar that are not sparse. An archive within such a member is read
+/// without a copy. In a zip, the checksum of a member is verified only when the member is read from its beginning.
 ///
 /// A writer without zip64, such as the archiver of macOS, stores the length of a member of 4 GiB or more modulo 2^32.
 /// If this is likely for a deflated member, its length is unknown until its end, where the length must match modulo

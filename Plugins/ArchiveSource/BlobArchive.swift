@@ -69,7 +69,8 @@ public struct BlobArchive: Sendable {
 
     /// Returns the description of one member, of any kind.
     ///
-    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/ambiguousMember``; any error while reading.
+    /// - Throws: ``BlobError/Code/notFound`` if no member matches; ``BlobError/Code/ambiguousMember`` if several
+    ///   members share the name; any error while reading.
     public func member(
         _ selector: BlobLocator.Selector, _ context: BlobContext = BlobContext()
     ) throws -> BlobMember {

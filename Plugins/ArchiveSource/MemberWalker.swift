@@ -12,7 +12,7 @@ protocol MemberWalker: AnyObject {
     /// Advances to the next member; returns false at the end of the archive.
     func advance() throws(BlobError) -> Bool
 
-    /// The index of the member in the archive's order, from 0; -1 before the first member.
+    /// The index of the member in the archive's order, counting from 0; -1 before the first member.
     var index: Int { get }
 
     /// Returns true if the member has exactly this name. Cheaper than ``entry``.

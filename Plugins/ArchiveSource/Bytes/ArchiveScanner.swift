@@ -91,7 +91,7 @@ final class ArchiveScanner {
 
     /// Checks that only zeros, as left by tapes and disks, follow the end of an archive.
     ///
-    /// - Throws: ``BlobError/Code/trailingData``.
+    /// - Throws: ``BlobError/Code/trailingData`` if other data follows; errors from the base.
     func checkEnd(
         of format: ArchiveFormat, at byteOffset: Int64, _ context: BlobContext
     ) throws(BlobError) {

@@ -8,7 +8,7 @@ import BlobCore
 protocol StreamInspector: BlobInspector, Sendable {
     /// Inspects the next bytes of the stream.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded``.
+    /// - Throws: ``BlobError/Code/limitExceeded`` if a window is too large.
     mutating func inspect(_ bytes: UnsafeRawBufferPointer) throws(BlobError)
 }
 

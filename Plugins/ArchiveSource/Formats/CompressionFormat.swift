@@ -135,9 +135,9 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Checks the window of a stream against the limit.
+    /// Checks the window of a stream against ``BlobContext/memoryLimit``.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded``.
+    /// - Throws: ``BlobError/Code/limitExceeded`` if the window is larger.
     func check(windowByteCount: UInt64, _ context: BlobContext) throws(BlobError) {
         try context.checkMemory(windowByteCount, for: "The \(self.rawValue) stream")
     }

@@ -107,7 +107,7 @@ final class AbandonableWalker: EntryWalker {
     }
 
     /// Bytes in libarchive's memory, valid until the next call.
-    private struct Lent: @unchecked Sendable {  // Safe: as the holder; used before the next call.
+    private struct Lent: @unchecked Sendable {  // Safe for the same reason as the holder.
         let bytes: UnsafeRawBufferPointer
         let byteOffset: Int64
     }

@@ -153,7 +153,7 @@ package final class ArchivePass: Sendable {
         return WalkerLease(walker, isKept ? self : nil, own, context)
     }
 
-    /// - Throws: The error that ended the kept reader, if the archive can be read only once.
+    /// - Throws: The error with which the kept reader failed, if the archive can be read only once.
     private func makeWalker(_ context: BlobContext) throws(BlobError) -> RecordingWalker {
         if !self.archive.base.traits.contains(.repeatable), let failure = self.state.withLock({ $0.failure }) {
             throw failure
@@ -269,7 +269,7 @@ final class RecordingWalker: WalkerLayer {
         try self.recordingFailure { () throws(BlobError) in try self.base.readDirectly(into: &output) }
     }
 
-    /// Finishes the pass, and keeps the table if all members were passed.
+    /// Finishes the pass, and stores the table if all members were passed.
     func finish() throws(BlobError) {
         try self.recordingFailure { () throws(BlobError) in try self.base.finish() }
         guard self.isAtEnd else { return }

@@ -1,7 +1,7 @@
 import BlobCore
 
-/// The facts known about one 7z: its header, which is read once per version of the content, its keys, and the decoder
-/// of the last folder read.
+/// The state shared by the readers of one 7z: its header, which is read once per version of the content, its keys, and
+/// the decoder of the last folder read.
 final class SevenZipArchive: Sendable {
     private struct State {
         var info: BlobInfo?
@@ -45,7 +45,7 @@ final class SevenZipArchive: Sendable {
     /// The check is skipped if the header is empty, because some writers leave it unfinished, so that its end is
     /// unknown.
     ///
-    /// - Throws: ``BlobError/Code/trailingData``.
+    /// - Throws: ``BlobError/Code/trailingData`` if other data follows; errors from the base.
     func checkEnd(_ context: BlobContext) throws(BlobError) {
         let scanner = try ArchiveScanner(self.base, context)
         // 7zFormat.txt, SignatureHeader: the offset of the members' header, relative to the end of this one, and its

@@ -126,7 +126,7 @@ extension BlobError {
 
 /// The keys of one archive.
 ///
-/// Deriving a key takes about 0.1 seconds, so the keys are kept as long as the archive is used.
+/// Deriving a key takes about 0.1 seconds, so the keys are cached as long as the archive is used.
 final class SevenZipKeys: Sendable {
     private struct State {
         var keys: [SevenZipEncryption.Secret: SevenZipKey] = [:]
@@ -134,7 +134,7 @@ final class SevenZipKeys: Sendable {
         var verifiedSecrets: Set<SevenZipEncryption.Secret> = []
     }
 
-    /// The maximum number of kept keys.
+    /// The maximum number of cached keys.
     private static let maximumCount = 64
 
     private let state = Locked(State())

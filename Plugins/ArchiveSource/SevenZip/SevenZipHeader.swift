@@ -6,8 +6,8 @@ import BlobDeflate
 /// The header is parsed for three reasons: to limit the memory that libarchive would use for the archive, because it
 /// has no limit of its own; to divide the archive into folders; and to list the members.
 ///
-/// The parser reads the header (7zFormat.txt) as libarchive does, up to the members without bytes. It leaves a
-/// malformed header to libarchive, which does not parse beyond the error either.
+/// The parser interprets the header (7zFormat.txt) in the same way as libarchive, up to and including the members
+/// without bytes. It leaves a malformed header to libarchive, which does not parse beyond the error either.
 struct SevenZipHeader {
     /// The identifiers of the parts of a header.
     enum ID: UInt8 {
@@ -54,9 +54,10 @@ struct SevenZipHeader {
     /// - Parameter keys: The keys of an encrypted header.
     /// - Returns: The division of the archive into folders; nil if the header is malformed, or has parts that prevent
     ///   decoding a folder separately. The members are omitted if only libarchive can read them.
-    /// - Throws: ``BlobError/Code/limitExceeded``; ``BlobError/Code/unsupported`` if the header has parts that no
-    ///   writer creates; ``BlobError/Code/corrupted`` if the signature is missing; ``BlobError/Code/encrypted`` if the
-    ///   header is encrypted and the password is missing or wrong; any error reading the base.
+    /// - Throws: ``BlobError/Code/limitExceeded`` if too much memory is needed; ``BlobError/Code/unsupported`` if the
+    ///   header has parts that no writer creates, or a method that is not supported; ``BlobError/Code/corrupted`` if
+    ///   the signature is missing; ``BlobError/Code/encrypted`` if the header is encrypted and the password is missing
+    ///   or wrong; any error reading the base.
     static func check(
         _ base: any BlobInputStreamDataSource, _ context: BlobContext, _ keys: SevenZipKeys = SevenZipKeys(),
         isolation: ArchiveIsolation = .helper

@@ -86,7 +86,7 @@ struct SevenZipLayout {
 
     /// Checks that no folder needs too much memory, before libarchive decodes any of them.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded``.
+    /// - Throws: ``BlobError/Code/limitExceeded`` if a folder needs more than ``BlobContext/memoryLimit``.
     func checkMemory(_ context: BlobContext) throws(BlobError) {
         let byteCount = self.folders.reduce(0) { max($0, $1.memoryByteCount) }
         try context.checkMemory(byteCount, for: "The data of the 7z archive")
@@ -162,8 +162,9 @@ struct SevenZipLayout {
             && self.packedByteCounts.count == self.folders.last?.packed.upperBound ?? 0
     }
 
-    /// Makes each folder a single stream, as for a compressed header; returns false if the archive has too many
-    /// streams, or the packed streams do not match the folders.
+    /// Makes each folder a single stream, as for a compressed header.
+    ///
+    /// - Returns: False if the archive has too many streams, or if the packed streams do not match the folders.
     mutating func makeWhole() -> Bool {
         self.divide([UInt64](repeating: 1, count: self.folders.count), [], [])
     }

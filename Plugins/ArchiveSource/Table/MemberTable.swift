@@ -72,7 +72,7 @@ struct MemberTable: Sendable {
 
     /// Returns the members with this name, in the order of their indices.
     ///
-    /// - Throws: ``BlobError/Code/corrupted``.
+    /// - Throws: ``BlobError/Code/corrupted`` if the table is damaged.
     func records(named name: [UInt8]) throws(BlobError) -> [Record] {
         let (bucket, tag) = Self.slot(Self.hash(name), self.bucketCount)
         let start = Int(self.number32(self.buckets + 4 * bucket))
@@ -104,7 +104,7 @@ struct MemberTable: Sendable {
 
     /// Returns the member with this index; nil if the index is out of range.
     ///
-    /// - Throws: ``BlobError/Code/corrupted``.
+    /// - Throws: ``BlobError/Code/corrupted`` if the record cannot be decoded.
     func record(at index: Int) throws(BlobError) -> Record? {
         guard (0..<self.count).contains(index) else { return nil }
         var block = try self.block(index / Self.recordsPerBlock)
@@ -114,7 +114,8 @@ struct MemberTable: Sendable {
 
     /// Returns the only member that the selector matches.
     ///
-    /// - Throws: ``BlobError/Code/notFound``, ``BlobError/Code/ambiguousMember``, ``BlobError/Code/corrupted``.
+    /// - Throws: ``BlobError/Code/notFound`` if no member matches; ``BlobError/Code/ambiguousMember`` if several
+    ///   members match; ``BlobError/Code/corrupted`` if the table is damaged.
     func record(of selector: BlobLocator.Selector) throws(BlobError) -> Record {
         switch selector {
         case .index(let index):

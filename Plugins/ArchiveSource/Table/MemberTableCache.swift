@@ -108,7 +108,7 @@ final class MemberTableCache: Sendable {
     /// Marks the positions in the table as correct.
     func markPlacesVerified() { self.state.withLock { $0.arePlacesVerified = $0.table != nil } }
 
-    /// Drops a table that does not match the archive, and removes the index file unless the policy names it.
+    /// Discards a table that does not match the archive, and removes the index file unless the policy names it.
     func discard() {
         self.state.withLock { $0 = State(validator: $0.validator, searchCount: $0.searchCount) }
         self.file?.reportRefusal("it does not match the archive")
@@ -165,7 +165,7 @@ final class MemberTableCache: Sendable {
         }
     }
 
-    /// Returns a recording that keeps the table only in this process.
+    /// Returns a recording that stores the table only in the memory of this process.
     private func ownRecording(_ context: BlobContext) -> TableRecording {
         TableRecording { [self] bytes, extents throws(BlobError) in _ = try self.keep(bytes, extents, context) }
     }
@@ -186,7 +186,7 @@ final class MemberTableCache: Sendable {
     /// True if the archive is within another layer, such as a filter, in which skipping bytes is costly.
     private var isCompressed: Bool { self.base is any BlobLayer }
 
-    /// Keeps a table in this process, and returns it; returns nil if the table must not be kept.
+    /// Stores a table in the memory of this process, and returns it; returns nil if the table must not be stored.
     private func keep(
         _ bytes: [UInt8], _ extents: ZipExtents?, _ context: BlobContext
     ) throws(BlobError) -> MemberTable? {
@@ -199,21 +199,21 @@ final class MemberTableCache: Sendable {
     }
 }
 
-/// A table that is built while an archive is listed, and kept when the listing is complete.
+/// A table that is built while an archive is listed, and stored when the listing is complete.
 final class TableRecording {
     private var builder = MemberTableBuilder()
     private let keep: Keep
 
     typealias Keep = (_ bytes: [UInt8], _ extents: ZipExtents?) throws(BlobError) -> Void
 
-    /// - Parameter keep: A closure that keeps the bytes of the table and, if needed, the extents of a zip's members.
+    /// - Parameter keep: A closure that stores the bytes of the table and, if needed, the extents of a zip's members.
     init(keep: @escaping Keep) { self.keep = keep }
 
     func append(_ member: BlobMember, at place: Int64?) {
         self.builder.append(MemberTable.Record(member: member, place: place))
     }
 
-    /// Completes and keeps the table. Must be called after the last member.
+    /// Completes and stores the table. Must be called after the last member.
     ///
     /// - Parameter extents: The extents of a zip's members, if needed; a table with extents is not written to a file.
     func finish(overlapping extents: ZipExtents? = nil) throws(BlobError) {

@@ -50,7 +50,7 @@ final class TarBlocks {
     /// Other data, as left by tapes and writers, may follow. So may old headers within the last record, because some
     /// writers do not clear the rest of it.
     ///
-    /// - Throws: ``BlobError/Code/trailingData``.
+    /// - Throws: ``BlobError/Code/trailingData`` if another tar follows; errors from the base.
     func checkEnd(_ context: BlobContext) throws(BlobError) {
         guard let start = try self.scanner.firstNonzero(from: self.nextOffset, context),
             start.isMultiple(of: Int64(TarHeader.byteCount))

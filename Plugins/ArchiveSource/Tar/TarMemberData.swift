@@ -106,7 +106,8 @@ struct TarRegion: Equatable {
     let byteOffset: Int64
     let byteCount: Int64
 
-    /// Returns the regions in a GNU header or a block that continues it: an offset and a length of 12 bytes each.
+    /// Returns the regions in a GNU header or in a block that continues it, each stored as an offset and a length of 12
+    /// bytes.
     static func regions(in header: TarHeader, at start: Int, count: Int) -> [TarRegion] {
         var regions: [TarRegion] = []
         for index in 0..<count where header.block[start + 24 * index] != 0 {

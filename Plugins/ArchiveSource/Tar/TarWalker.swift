@@ -46,7 +46,7 @@ final class TarWalker: MemberWalker {
         self.blocks.nextOffset = place
         self.index = index - 1
         self.isAtEnd = false
-        // The headers before this place are unknown, but the rules of pax are harmless for other dialects.
+        // The headers before this position are unknown, but the rules of pax are harmless for other dialects.
         self.isPax = true
     }
 

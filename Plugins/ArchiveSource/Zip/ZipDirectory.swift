@@ -91,8 +91,8 @@ struct ZipDirectory {
         var places: [(record: Int64, local: Int64)] = []
         while let record = try records.next() { places.append((records.recordOffset, record.localOffset)) }
 
-        /// Returns the number of times that the offset of a member wrapped around at 4 GiB; nil if no possible place
-        /// contains its header.
+        /// Returns the number of times that the offset of a member wrapped around at 4 GiB; nil if its header is not
+        /// found at any possible offset.
         func wraps(_ index: Int, among numbers: ClosedRange<Int64>) throws(BlobError) -> Int64? {
             let (record, local) = places[index]
             let fixed = try self.scanner.bytes(at: record, count: ZipRecord.fixedByteCount)
@@ -141,7 +141,7 @@ struct ZipDirectory {
 
     /// Compares the number of entries with the declared number, after all entries were read.
     ///
-    /// - Throws: ``BlobError/Code/inconsistent``.
+    /// - Throws: ``BlobError/Code/inconsistent`` if the numbers differ.
     func checkCount(_ records: Records) throws(BlobError) {
         let count = records.count
         let (number, modulus) = self.declaredCount
@@ -168,7 +168,7 @@ struct ZipDirectory {
     ///
     /// Other data may precede and follow a zip, which all readers accept. Must be called after all entries were read.
     ///
-    /// - Throws: ``BlobError/Code/trailingData``.
+    /// - Throws: ``BlobError/Code/trailingData`` if another zip precedes the archive; errors from the base.
     func checkBeginning() throws(BlobError) {
         let shift = self.shifts[0].byteCount
         guard shift > 0 else { return }

@@ -83,7 +83,8 @@ struct ZipEntry: Equatable {
     ///   - surroundings: The bounds of the member's header and bytes: the end of earlier members, and the start of the
     ///     next header.
     /// - Returns: The range of the member's compressed bytes in the base.
-    /// - Throws: ``BlobError/Code/inconsistent``.
+    /// - Throws: ``BlobError/Code/inconsistent`` if the header does not match, or if the bytes overlap; errors from the
+    ///   base.
     mutating func locate(
         _ scanner: ArchiveScanner, within surroundings: ZipMemberBounds
     ) throws(BlobError) -> Range<Int64> {
@@ -229,10 +230,10 @@ enum ZipEncryption: Equatable {
     /// Strong encryption (7), a masked directory, or AES with unknown parameters; none of these can be decoded.
     case unsupported
 
-    /// The general purpose bits 0, any encryption, and 13, masked values in headers (4.4.4).
+    /// The general purpose bits 0 (any encryption) and 13 (masked values in headers; 4.4.4).
     static let flags: UInt16 = 1 | 1 << 13
 
-    /// General purpose bit 6, strong encryption.
+    /// General purpose bit 6 (strong encryption).
     static let strongFlag: UInt16 = 1 << 6
 
     static let aesMethod: UInt16 = 99
