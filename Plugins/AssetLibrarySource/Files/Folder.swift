@@ -28,7 +28,8 @@ final class Folder {
 
     /// Opens a folder in this folder.
     ///
-    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/unsupported`` for a link or a file.
+    /// - Throws: ``BlobError/Code/notFound`` if the folder does not exist; ``BlobError/Code/unsupported`` for a link or
+    ///   a file.
     func folder(named name: String) throws(BlobError) -> Folder {
         try Folder(name, O_NOFOLLOW, in: self.descriptor.number, path: "\(self.path)/\(name)")
     }

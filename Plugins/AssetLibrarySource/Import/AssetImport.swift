@@ -26,7 +26,7 @@ public final class AssetImport {
     private(set) var group: [Member] = []
     private var groupStart = ContinuousClock.now
 
-    /// A source that was read, and is not yet committed.
+    /// A source that has been read but not committed.
     struct Member {
         let id: UUID
         let file: ImportedFile

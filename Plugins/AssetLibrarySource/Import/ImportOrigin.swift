@@ -112,8 +112,9 @@ extension AssetLibrary {
         }
     }
 
-    /// Returns the time, in nanoseconds since 1970, up to which the import of an asset cannot have missed a change of a
-    /// file.
+    /// Returns a time shortly before the import of an asset, in nanoseconds since 1970.
+    ///
+    /// The import included every change that was made to the file, its sidecars and its document before this time.
     private static func importTime(of asset: Asset) -> Int64 {
         max(asset.importDate.nanoseconds, .min + ImportOrigin.settlingTime) - ImportOrigin.settlingTime
     }

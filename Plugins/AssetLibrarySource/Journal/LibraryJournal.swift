@@ -17,8 +17,8 @@ struct LibraryJournal: Sendable {
     /// The maximum length of a line in bytes; longer lines are skipped. File names have at most a few hundred bytes.
     private static let maximumLineByteCount = 1 << 20
 
-    /// The number of former journals that a journal lists, because it may be rewritten several times before a commit is
-    /// looked up.
+    /// The maximum number of former journals that a journal lists, because it may be rewritten several times before a
+    /// commit is looked up.
     private static let maximumFormerPlaceCount = 8
     /// The maximum length of the first line in bytes.
     private static let maximumFirstLineByteCount = 4096

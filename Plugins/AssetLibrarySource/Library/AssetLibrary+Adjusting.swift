@@ -67,9 +67,9 @@ extension AssetLibrary {
     /// Without a recipe, the descriptions of an adjustment in the original or in its imported sidecars apply again.
     ///
     /// - Returns: The asset, whose generation is incremented if the recipe changed.
-    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/invalidArgument`` if the recipe cannot be applied to the
-    ///   picture; ``BlobError/Code/unsupported`` if the asset is not a picture of known size;
-    ///   ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors from the catalogue.
+    /// - Throws: ``BlobError/Code/notFound`` if the asset does not exist; ``BlobError/Code/invalidArgument`` if the
+    ///   recipe cannot be applied to the picture; ``BlobError/Code/unsupported`` if the asset is not a picture of known
+    ///   size; ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors from the catalogue.
     @discardableResult
     package func setAdjustment(_ recipe: AdjustmentRecipe?, of id: UUID) throws(BlobError) -> Asset {
         try self.checkCanWrite()

@@ -11,8 +11,9 @@ extension AssetLibrary {
 
     /// Creates an empty album.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` for an empty name or the name of an existing album;
-    ///   ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors from the catalogue.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an empty name, a name with a zero byte, or the name of an
+    ///   existing album; ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors from the
+    ///   catalogue.
     public func makeAlbum(named name: String, isShared: Bool = false) throws(BlobError) {
         try self.checkCanWrite()
         guard !name.isEmpty, !name.utf8.contains(0) else {

@@ -71,7 +71,7 @@ extension AssetLibrary: AssetCatalogue {
     /// Returns the number of the last change; nil if the catalogue cannot report it.
     public func revision() throws(BlobError) -> Int64? { try self.lastCommit().number }
 
-    /// Returns an asset in the common form of all catalogues.
+    /// Returns an asset in the form that all catalogues share.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` if the catalogue refers to a file outside the library.
     package func catalogued(_ asset: Asset) throws(BlobError) -> CataloguedAsset {

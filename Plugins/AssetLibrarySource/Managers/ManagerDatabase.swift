@@ -26,7 +26,7 @@ struct ManagerDatabase: Sendable {
     let path: String
 
     /// - Parameter tables: The names of the tables that are read.
-    /// - Throws: ``BlobError/Code/unsupported`` if a table is missing, or the file is not a database.
+    /// - Throws: ``BlobError/Code/unsupported`` if a table is missing; the errors thrown by ``read(_:)``.
     init(at path: String, tables: [String]) throws(BlobError) {
         // SQLite's log is beside the file, not beside a link to it.
         self.path = resolvedPath(Array(path.utf8)).map { String(decoding: $0, as: UTF8.self) } ?? path

@@ -257,8 +257,8 @@ enum ShotwellAdjustment {
         return .renderable(AdjustmentRecipe(operations))
     }
 
-    /// Returns the rotation about the centre of the picture, with a result just large enough for it; nil if the result
-    /// is too large.
+    /// Returns the rotation about the centre of the picture, on a canvas just large enough for the result; nil if the
+    /// canvas is too large.
     ///
     /// Half sizes are rounded down, as in `rotate_arb` of `util/image.vala`.
     private static func straightening(degrees: Double, width: Int, height: Int) -> AdjustmentOperation? {

@@ -19,7 +19,7 @@ public struct Thumbnail: Sendable {
     public enum Origin: Sendable {
         /// The thumbnail was made by this call.
         case generated
-        /// The thumbnail was found in the library's cache.
+        /// The thumbnail was found in the cache.
         case cache
     }
 
