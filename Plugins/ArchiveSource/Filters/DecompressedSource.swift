@@ -152,8 +152,8 @@ extension DecompressedSource: BlobDescribing {
 extension DecompressedSource: BlobIndexing {
     /// Builds an index of the blocks of bzip2 or Zstandard data that does not list them, unless an index exists.
     ///
-    /// Decodes everything once. Returns false for data with a single block, for data that lists its blocks, and for
-    /// other formats.
+    /// Decodes everything once. Returns false for data with a single block, for data that lists its blocks, for other
+    /// formats, and if the index policy provides no file for the index.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
         guard let info = try self.unlisted(context) else { return false }
         if try self.holder.index(of: info, context) != nil { return true }

@@ -31,8 +31,8 @@ public struct ArchiveIsolation: Hashable, Sendable {
 
     /// A helper process.
     ///
-    /// Its program is at the path in the environment variable `BLOB_ARCHIVE_HELPER`, otherwise the program
-    /// `blob-archive-helper` beside the running executable, otherwise in a folder of `PATH`.
+    /// The program is at the path in the environment variable `BLOB_ARCHIVE_HELPER`. If the variable is not set, it is
+    /// the program `blob-archive-helper` beside the running executable, or else in a folder of `PATH`.
     ///
     /// If no helper is found, archives that need one throw ``BlobError/Code/unsupported``.
     public static let helper = Self(place: .helper(path: nil, arguments: []))

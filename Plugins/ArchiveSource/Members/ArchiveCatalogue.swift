@@ -23,8 +23,8 @@ protocol ArchiveCatalogue: Sendable {
     /// Finds a member, and performs all checks that are possible before its first byte.
     func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember
 
-    /// Returns the indices of members, or `Int.max` for members that are not found or not unique; nil if finding them
-    /// costs more than reading them in order saves.
+    /// Returns the indices of members, or `Int.max` for members that are not found or not unique; nil if finding the
+    /// indices would cost more than reading the members in order saves.
     func indices(of selectors: [BlobLocator.Selector], _ context: BlobContext) throws(BlobError) -> [Int]?
 
     /// Returns the ranges of the source that are needed to read the members, without members that are not found or

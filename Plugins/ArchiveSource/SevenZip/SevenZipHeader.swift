@@ -238,7 +238,7 @@ struct SevenZipHeader {
         return ConcatenatedSource([MemorySource(start)] + packed + [MemorySource(header)])
     }
 
-    /// Parses the packed sizes, the coders and the division of the streams.
+    /// Parses the packed sizes, the coders, and the division of the folders into streams.
     ///
     /// - Returns: The unpacked size of the first folder in bytes; nil without folders.
     private mutating func readStreams() throws -> UInt64? {
@@ -313,7 +313,7 @@ struct SevenZipHeader {
         return firstByteCount
     }
 
-    /// Parses the division of the folders; returns the identifier that follows.
+    /// Parses the division of the folders into streams; returns the identifier that follows.
     private mutating func readSubStreams() throws -> ID {
         let folders = self.layout.folders
         var id = try self.bytes.id()

@@ -19,7 +19,8 @@ struct SevenZipMembers {
     private var modes: [UInt32]
     private let times: [UInt64?]
     private let chains = Locked<NameChains?>(nil)
-    /// True if libarchive returns the same names, because no name has characters that libarchive composes with others.
+    /// True if libarchive returns the same names, because no name has characters that libarchive combines with each
+    /// other.
     let hasPlainNames: Bool
 
     var count: Int { self.modes.count }

@@ -351,7 +351,7 @@ private func unzigzag(_ number: UInt64) -> Int64 { Int64(bitPattern: number >> 1
 extension BlobMember {
     /// Formats a checksum for a member: `crc32:` and eight digits.
     ///
-    /// Optimized, because a listing formats a checksum for each member.
+    /// Optimised, because a listing formats a checksum for each member.
     static func text(ofChecksum checksum: UInt32) -> String {
         String(unsafeUninitializedCapacity: 14) { buffer in
             _ = buffer.initialize(from: "crc32:".utf8)

@@ -61,7 +61,7 @@ struct AdjustmentDescriptions {
     ///
     /// The order is: the library's own recipe, AAE, the XMP sidecar, the XMP packet in the picture.
     ///
-    /// Adjustments of other programs are recognized, but not rendered. A description that cannot be interpreted results
+    /// Adjustments of other programs are recognised, but not rendered. A description that cannot be interpreted results
     /// in ``Adjustment/notRenderable(_:)``, never in ``Adjustment/none``.
     func adjustment(of picture: DecodedPicture) -> Adjustment {
         if let recipe {

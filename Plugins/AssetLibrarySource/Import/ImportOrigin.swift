@@ -73,7 +73,7 @@ package struct ImportOrigin: Sendable {
             longitude: self.place?.longitude, ofOriginal: sha256, replaces: replaces, db)
     }
 
-    /// Stores the facts from a document, replacing the known facts, and the name.
+    /// Stores the name and the facts from a document, replacing the known values.
     func replaceExternalFacts(of asset: Asset, _ db: Database) throws {
         try self.setExternalFacts(ofOriginal: Data(asset.sha256), replaces: true, db)
         guard let title else { return }

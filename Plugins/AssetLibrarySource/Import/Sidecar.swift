@@ -118,7 +118,7 @@ package struct TakeoutDocument {
 
     /// Returns the name of the document for a photo among the names in a folder; nil if not found.
     ///
-    /// Recognizes `a.jpg.json`, `a.jpg.supplemental-metadata.json` and its truncated forms, the number of `a(1).jpg` at
+    /// Recognises `a.jpg.json`, `a.jpg.supplemental-metadata.json` and its truncated forms, the number of `a(1).jpg` at
     /// the end, as in `a.jpg(1).json`, and `a-edited.jpg`, which shares the document of `a.jpg`.
     ///
     /// - Complexity: O(length of the name), regardless of the number of documents.
@@ -128,7 +128,7 @@ package struct TakeoutDocument {
 
     /// Returns the name of the document for a photo; nil if not found.
     ///
-    /// Recognizes the same names as ``name(for:among:)``.
+    /// Recognises the same names as ``name(for:among:)``.
     ///
     /// - Parameter exists: Returns true if the folder contains a file with this name.
     static func name(for photo: String, where exists: (String) -> Bool) -> String? {
