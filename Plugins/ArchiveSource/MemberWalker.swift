@@ -30,8 +30,10 @@ protocol MemberWalker: AnyObject {
     /// Must not be called if ``isSequential`` is true.
     func go(to place: Int64, index: Int)
 
-    /// The range of the member's bytes in the base, before any byte is read, if they are stored unchanged and can be
-    /// reached at any offset; nil otherwise.
+    /// The range of the member's bytes in the base, if they are stored unchanged and can be read from any offset; nil
+    /// otherwise.
+    ///
+    /// Must be read before the member's bytes.
     var storedRange: Range<Int64>? { get }
 
     /// The name of the checksum that ``nextBlock()`` verifies before it returns the end; nil if it verifies no

@@ -108,7 +108,7 @@ public struct DecompressedSource: BlobLayer {
         return try blocks ?? self.decodedInOrder(info, context)
     }
 
-    /// Returns the blocks listed by the data or by an index; nil without such a list.
+    /// Returns the blocks listed by the data or by an index; nil if neither lists the blocks.
     func list(_ base: BlockBase, _ context: BlobContext) throws -> (any BlockList)? {
         if let table = try self.blocks.table(base) { return table }
         return try self.holder.index(of: base.info, context)
@@ -206,7 +206,7 @@ extension DecompressedSource: IndexVerifying {
 }
 
 extension DecompressedSource: RestartPointListing {
-    /// Returns the starts of the blocks listed by the data or by an index; nil without such a list.
+    /// Returns the starts of the blocks listed by the data or by an index; nil if neither lists the blocks.
     package func restartPoints(_ context: BlobContext) throws -> RestartPoints? {
         let context = context.blocking
         let info = try self.base.info(context)

@@ -191,7 +191,7 @@ struct LzipInspector: StreamInspector {
 final class StreamChecks: Sendable {
     private let names = Locked<Set<String?>>([])
 
-    /// Records the checksum of a stream or frame; nil for a stream or frame without one.
+    /// Records the checksum of a stream or frame; nil if the stream or frame has no checksum.
     func insert(_ name: String?) { self.names.withLock { _ = $0.insert(name) } }
 
     /// The checksums that together cover all bytes; nil if a stream or frame has no checksum.

@@ -30,7 +30,7 @@ protocol ArchiveCatalogue: Sendable {
     /// Returns the ranges of the source that are needed to read the members, without members that are not found or
     /// whose ranges are unknown.
     ///
-    /// - Parameter table: The table of the members; nil without one.
+    /// - Parameter table: The table of the members; nil if the archive has no table.
     func ranges(
         of selectors: [BlobLocator.Selector], _ table: MemberTable?, _ context: BlobContext
     ) throws(BlobError) -> [Range<Int64>]

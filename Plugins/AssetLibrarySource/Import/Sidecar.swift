@@ -33,9 +33,9 @@ enum Sidecar {
 
     /// Returns the names of the sidecars of a picture: the first existing name for each kind.
     ///
-    /// The longer name `NAME.EXT.xmp` distinguishes pictures that differ only in their extensions. `NAME.xmp` beside
-    /// `NAME.jpg` and a raw picture `NAME.EXT` belongs to the raw picture, if its extension is entirely in lower or
-    /// upper case.
+    /// The longer name `NAME.EXT.xmp` distinguishes pictures that differ only in their extensions. If the folder
+    /// contains both `NAME.jpg` and a raw picture `NAME.EXT`, then `NAME.xmp` belongs to the raw picture, provided that
+    /// the extension of the raw picture is entirely in lower or upper case.
     ///
     /// - Parameter exists: Returns true if the folder contains a file with this name.
     static func names(

@@ -51,8 +51,8 @@ extension AssetLibrary {
 
     /// Makes a quarantined file an original again.
     ///
-    /// It becomes the original of the assets with its bytes, if their original is missing or damaged, and otherwise of
-    /// a new asset, with the former identifier and name if the journal contains them.
+    /// If the original of the assets with the same bytes is missing or damaged, the file replaces it. Otherwise, the
+    /// file becomes the original of a new asset, with the former identifier and name if the journal contains them.
     ///
     /// If the library already contains the bytes, the file is removed from the quarantine. A damaged original returns
     /// to its former path, unless another file has that path, so that its intact blocks can be read.
