@@ -111,7 +111,7 @@ import Testing
         expect(try Launch("cta", self.file).run(), failsWith: "invalidArgument", 64, saying: "Did you mean 'cat'?")
         expect(
             try Launch("cat", "gzpi+file://\(self.file)").run(), failsWith: "notRegistered", 64,
-            saying: "Did you mean 'gzip+file://")
+            saying: "Did you mean 'gzip'?")
         expect(
             try Launch("cat", "\(self.folder.path)/gzpi+content").run(), failsWith: "notFound", 66,
             saying: "Did you mean 'gzip+content'?")

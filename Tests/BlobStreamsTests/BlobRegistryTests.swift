@@ -27,7 +27,7 @@ import Testing
         let error = try #require(throws: BlobError.self) { try BlobRegistry().source(for: "file:///x") }
         #expect(error.code == .notRegistered)
         #expect(error.message.contains("'file'"))
-        #expect(error.message.contains("Registered: none"))
+        #expect(error.message.contains("Add the product FileSource, and register FileSource.provider."))
         #expect(BlobRegistry().providers.isEmpty)
     }
 
@@ -84,18 +84,19 @@ import Testing
         #expect(error.code == .notRegistered)
     }
 
-    @Test func aSchemeThatIsNotRegisteredListsThoseThatAre() throws {
+    @Test func aSchemeThatIsNotRegisteredNamesItsProductOrListsOthers() throws {
         let registry = try toyRegistry()
-        let locators = ["gzip+mem:x", "zip+mem:x#a", "file:///x", "assets-library://asset/a", "toy+xor+gzip+mem:x#a"]
-        for locator in locators {
+        for (locator, advice) in [
+            ("gzip+mem:x", "product GzipSource,"), ("zip+mem:x#a", "product ArchiveSource,"),
+            ("file:///x", "product FileSource,"), ("assets-library://asset/a", "product AssetLibrarySource,"),
+            ("toy+xor+gzip+mem:x#a", "product GzipSource,"), ("nosuch:x", "Registered: mem, once."),
+            ("nosuch+mem:x", "Registered: toy, xor."),
+        ] {
             let error = try #require(throws: BlobError.self) { try registry.source(for: locator) }
             #expect(error.code == .notRegistered)
-            #expect(error.message.contains("Registered: mem, once, toy, xor."), "\(error)")
+            #expect(error.message.contains(advice), "\(error)")
             #expect(error.operation == "resolve")
         }
-        let unknown = try #require(throws: BlobError.self) { try registry.source(for: "nosuch:x") }
-        #expect(unknown.message.contains("'nosuch'"))
-        #expect(!unknown.message.contains("module"))
     }
 
     // MARK: Schemes

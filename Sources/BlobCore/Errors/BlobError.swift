@@ -339,7 +339,7 @@ extension BlobError.Code {
     public static let invalidLocator = Self(rawValue: 3)
     /// An argument is invalid: malformed, out of range, or in conflict with another argument.
     public static let invalidArgument = Self(rawValue: 4)
-    /// No provider is registered for a scheme; the message lists the registered ones.
+    /// No provider is registered for a scheme; the message names the product to add, or a similar scheme.
     public static let notRegistered = Self(rawValue: 5)
     /// The format, feature, kind of object or operation is not supported.
     public static let unsupported = Self(rawValue: 6)

@@ -189,7 +189,12 @@ public struct BlobRegistry: Sendable {
                     .limitExceeded, "The scheme has more wrappers than the limit of \(Self.maximumWrapperCount).")
             }
             let provider = self.provider(for: name)
-            guard name == Self.signatureWrapper || provider != nil else { throw self.notRegisteredError(name) }
+            guard name == Self.signatureWrapper || provider != nil else {
+                let alternatives = self.schemes { provider in
+                    if case .origin = provider.kind { isLast } else { !isLast }
+                }
+                throw UnregisteredScheme(scheme: name, alternatives: alternatives).error
+            }
             if isLast {
                 throw BlobError(
                     .invalidLocator, "'\(name)' needs another source to decode, as in \(name)+file:///path.")
@@ -218,24 +223,18 @@ public struct BlobRegistry: Sendable {
                 guard try source.open(context: context).data(upTo: 1).count > 0 else {
                     throw BlobError(.unsupported, "Not an archive: the data is empty.")
                 }
-                let registered = self.schemeList { if case .container = $0.kind { true } else { false } }
-                throw BlobError(.unsupported, "Not an archive in a known format (\(registered)).")
+                let known = self.schemes { if case .container = $0.kind { true } else { false } }
+                throw BlobError(
+                    .unsupported,
+                    "Not an archive in a known format (\(known.isEmpty ? "none" : known.joined(separator: ", "))).")
             }
         }
         throw BlobError(
             .limitExceeded, "The data has more nested filters than the limit of \(BlobLocator.maximumDepth).")
     }
 
-    private func notRegisteredError(_ scheme: String) -> BlobError {
-        return BlobError(
-            .notRegistered,
-            "No provider is registered for the scheme '\(scheme)'. Registered: \(self.schemeList { _ in true })."
-        )
-    }
-
-    private func schemeList(_ isIncluded: (BlobProvider) -> Bool) -> String {
-        let schemes = self.providers.filter(isIncluded).flatMap(\.schemes).sorted()
-        return schemes.isEmpty ? "none" : schemes.joined(separator: ", ")
+    private func schemes(_ isIncluded: (BlobProvider) -> Bool) -> [String] {
+        self.providers.filter(isIncluded).flatMap(\.schemes).sorted()
     }
 
     /// Returns the part of a locator that can be indexed: the outermost layer that supports it, or, for a plain source,

@@ -78,8 +78,8 @@ struct ErrorText {
 /// If the build lacks the scheme, the message names the trait to enable.
 func report(_ error: BlobError) {
     var error = error
-    if error.code == .notRegistered, error.message.contains("'assets-library'") {
-        error = error.adding("This build does not include the trait Photos.")
+    if error.code == .notRegistered, error.message.contains("AssetLibrarySource") {
+        error = error.replacingMessage("This build does not include the asset library, which requires the trait Photos.")
     }
     error = error.suggestingSchemes(of: .standard)
     let text = ErrorText(error.remedy?.advice.map(error.adding) ?? error)

@@ -1,8 +1,5 @@
-#if Command
-import BlobStreamsStandard
-
 /// Finds the word that the user may have meant.
-enum Suggestion {
+package enum Suggestion {
     /// The maximum length of a word that gets a suggestion, because comparing long words takes too long.
     private static let maximumLength = 255
 
@@ -10,7 +7,7 @@ enum Suggestion {
     /// a typing error.
     ///
     /// - Complexity: O(total length of the candidates).
-    static func nearest(to word: String, among candidates: some Sequence<String>) -> String? {
+    package static func nearest(to word: String, among candidates: some Sequence<String>) -> String? {
         let limit = max(1, min(word.count / 3, 3))
         var best: (candidate: String, distance: Int)?
         let word = Array(word)
@@ -46,38 +43,6 @@ enum Suggestion {
         }
         return current[other.count]
     }
-}
-
-extension BlobError {
-    /// Returns this error with a suggestion of the scheme that the user may have meant, if the error is about an
-    /// unknown scheme.
-    func suggestingSchemes(of registry: BlobRegistry) -> BlobError {
-        guard [.notFound, .notRegistered].contains(self.code), let text = self.locator,
-            let suggestion = Self.suggestion(for: text, self.code, registry)
-        else { return self }
-        return self.adding("Did you mean '\(suggestion)'?")
-    }
-
-    private static func suggestion(for text: String, _ code: Code, _ registry: BlobRegistry) -> String? {
-        let schemes = registry.providers.flatMap(\.schemes)
-        guard let locator = try? BlobLocator(text) else { return nil }
-        guard code == .notRegistered else {
-            // A missing file whose name begins like a wrapper.
-            guard let name = locator.filePath?.split(separator: UInt8(ascii: "/")).last,
-                let plus = name.firstIndex(of: UInt8(ascii: "+")),
-                let scheme = Self.scheme(meantBy: String(decoding: name[..<plus], as: UTF8.self), among: schemes)
-            else { return nil }
-            return scheme + String(decoding: name[plus...], as: UTF8.self)
-        }
-        let rest = locator.schemeSpecificPart
-        if locator.scheme.contains("."), rest.first?.isNumber == true { return "http://\(text)" }
-        if rest.prefix(while: \.isNumber).count > 1, !rest.hasPrefix("/") { return "http://\(text)" }
-        for scheme in locator.scheme.split(separator: "+").map(String.init) where !schemes.contains(scheme) {
-            guard let near = Self.scheme(meantBy: scheme, among: schemes) else { return nil }
-            return text.replacing(scheme, with: near, maxReplacements: 1)
-        }
-        return nil
-    }
 
     /// The wrappers, keyed by file extension.
     private static let wrappers = [
@@ -85,8 +50,8 @@ extension BlobError {
         "tgz": "gzip",
     ]
 
-    private static func scheme(meantBy text: String, among schemes: [String]) -> String? {
-        self.wrappers[text] ?? Suggestion.nearest(to: text, among: schemes)
+    /// Returns the scheme that an unknown one may stand for: its format by file extension, or else the nearest one.
+    package static func scheme(meantBy text: String, among schemes: [String]) -> String? {
+        self.wrappers[text] ?? self.nearest(to: text, among: schemes)
     }
 }
-#endif
