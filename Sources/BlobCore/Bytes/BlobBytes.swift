@@ -120,12 +120,33 @@ extension OutputRawSpan {
         }
     }
 
-    /// Appends the bytes that a call writes to the free memory.
+    /// Appends as many of `bytes` as fit, from the front: of an array, of `Data`, of a slice.
     ///
-    /// - Parameter read: A closure that writes bytes from the front, and returns their number, or, like a system call,
-    ///   a negative number on failure.
+    /// - Returns: The number of bytes appended.
+    @discardableResult
+    public mutating func append(contentsOf bytes: some Collection<UInt8>) -> Int {
+        let part = bytes.prefix(self.freeCapacity)
+        if part.withContiguousStorageIfAvailable({ self.append(contentsOf: UnsafeRawBufferPointer($0)) }) == nil {
+            for byte in part { self.append(byte) }
+        }
+        return part.count
+    }
+
+    /// Appends as many of `bytes` as fit, from the front, such as the input of a ``BlobTransform``.
+    ///
+    /// - Returns: The number of bytes appended.
+    @discardableResult
+    public mutating func append(contentsOf bytes: RawSpan) -> Int {
+        bytes.withUnsafeBytes { self.append(contentsOf: $0) }
+    }
+
+    /// Appends the bytes that a call writes to the free memory, such as `read(2)` or a function of a C library.
+    ///
+    /// - Parameter read: A closure that writes bytes from the front of the memory, and returns their number, or a
+    ///   negative number on failure, as system calls do.
     /// - Returns: The result of `read`.
-    package mutating func append(by read: (UnsafeMutableRawBufferPointer) throws -> Int) rethrows -> Int {
+    @discardableResult
+    public mutating func append(by read: (UnsafeMutableRawBufferPointer) throws -> Int) rethrows -> Int {
         try self.withUnsafeMutableBytes { buffer, initializedCount in
             let count = try read(UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...]))
             initializedCount += Swift.max(count, 0)
@@ -166,11 +187,7 @@ public enum BlobReadResult: Sendable {
         _ bytes: inout Bytes, to output: inout OutputRawSpan
     ) -> BlobReadResult where Bytes.SubSequence == Bytes {
         guard !bytes.isEmpty else { return .end }
-        let part = bytes.prefix(output.freeCapacity)
-        if part.withContiguousStorageIfAvailable({ output.append(contentsOf: UnsafeRawBufferPointer($0)) }) == nil {
-            for byte in part { output.append(byte) }
-        }
-        bytes.removeFirst(part.count)
+        bytes.removeFirst(output.append(contentsOf: bytes))
         return .bytes
     }
 }
