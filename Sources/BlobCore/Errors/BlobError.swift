@@ -194,12 +194,16 @@ public struct BlobError: Error, Equatable, Sendable {
 
     /// Creates a `BlobError` from any error: the error itself, or a wrapper with the original as its cause.
     ///
-    /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX
-    /// error becomes the code for its `errno`; a Cocoa error for a missing or unreadable file becomes ``Code/notFound``
-    /// or ``Code/permissionDenied``; anything else is ``Code/io``. The message is the error's own if it has one: the
-    /// text of a `LocalizedError`, otherwise its `description`. For any other error, the message is the name of the
+    /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` and the cancellations of Foundation
+    /// become ``Code/cancelled``; a POSIX error becomes the code for its `errno`; a Cocoa error for a missing or
+    /// unreadable file becomes ``Code/notFound`` or ``Code/permissionDenied``; anything else is ``Code/io``, or
+    /// ``Code/corrupted`` if the step of a ``BlobTransform`` throws it. The message is the error's own if it has one:
+    /// the text of a `LocalizedError`, otherwise its `description`. For any other error, the message is the name of the
     /// type and of the case: the values in it may be secrets, such as a URL.
-    public init(wrapping error: any Error) {
+    public init(wrapping error: any Error) { self.init(wrapping: error, otherwise: .io) }
+
+    /// Creates a `BlobError` like ``init(wrapping:)``, with `code` for an error that has no code of its own.
+    init(wrapping error: any Error, otherwise code: Code) {
         switch error {
         case let error as BlobError:
             self = error
@@ -207,7 +211,7 @@ public struct BlobError: Error, Equatable, Sendable {
             self = BlobError(.cancelled, "The task was cancelled.", cause: error)
         case let error as POSIXError:
             self = BlobError(systemError: error.code.rawValue, doing: "The system call failed", cause: error)
-        default: self = BlobError(foreign: error)
+        default: self = BlobError(foreign: error, otherwise: code)
         }
     }
 
@@ -216,7 +220,7 @@ public struct BlobError: Error, Equatable, Sendable {
         do { return try body() } catch { throw BlobError(wrapping: error) }
     }
 
-    private init(foreign error: any Error) {
+    private init(foreign error: any Error, otherwise code: Code) {
         // Every error bridges to a domain and a number; an `NSError` keeps its own. The dynamic type is compared,
         // because an error of another domain can be cast to a `CocoaError`.
         let isCocoaError = type(of: error) == CocoaError.self
@@ -233,8 +237,10 @@ public struct BlobError: Error, Equatable, Sendable {
             self.init(.notFound, Self.text(of: error), cause: error)
         case ("NSCocoaErrorDomain", CocoaError.Code.fileReadNoPermission.rawValue):
             self.init(.permissionDenied, Self.text(of: error), cause: error)
+        case ("NSCocoaErrorDomain", CocoaError.Code.userCancelled.rawValue), ("NSURLErrorDomain", urlErrorCancelled):
+            self.init(.cancelled, Self.text(of: error), cause: error)
         case let (domain, number):
-            self.init(.io, Self.ownText(of: error) ?? "\(Self.text(of: error)) (\(domain) \(number))", cause: error)
+            self.init(code, Self.ownText(of: error) ?? "\(Self.text(of: error)) (\(domain) \(number))", cause: error)
         }
     }
 
@@ -424,6 +430,9 @@ extension BlobError.Code: CustomStringConvertible {
         (1...Self.names.count).contains(self.rawValue) ? Self.names[self.rawValue - 1] : "unknown"
     }
 }
+
+/// The number of `URLError.cancelled`, which FoundationEssentials lacks.
+private let urlErrorCancelled = -999
 
 /// An error whose text comes from Foundation.
 package protocol LocallyDescribedError: Error {

@@ -102,7 +102,9 @@ public protocol BlobTransform {
     /// - Returns: The reason why the step ended. ``BlobStep/end`` is allowed only if `isLast` is true and no input is
     ///   left: a decoder that finishes earlier throws ``BlobError/Code/trailingData`` for further bytes.
     /// - Throws: Any error. The bytes appended before it are valid, and are delivered first. A byte offset in the error
-    ///   refers to the bytes of the base, whose locator the framework adds.
+    ///   refers to the bytes of the base, whose locator the framework adds. An error of another library, such as a
+    ///   failed authentication, becomes ``BlobError/Code/corrupted``, because a transform does no I/O; see
+    ///   ``BlobError/init(wrapping:)``.
     mutating func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) throws -> BlobStep
 
     /// Returns the info of the result, given the info of the base. Called once, before the first step.

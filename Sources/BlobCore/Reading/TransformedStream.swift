@@ -115,7 +115,8 @@ final class TransformedStream: StreamOverReader {
 
     /// Returns an error of the transform with the locator of the base, if its offset refers to the bytes of the base.
     private func located(_ error: any Error) -> BlobError {
-        var error = BlobError(wrapping: error)
+        // A transform does no I/O: an error without a code of its own is about the bytes.
+        var error = BlobError(wrapping: error, otherwise: .corrupted)
         if error.byteOffset != nil { error.locator = error.locator ?? self.base.locator?.description }
         return error
     }
