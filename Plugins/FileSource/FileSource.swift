@@ -42,6 +42,9 @@ public struct FileSource: BlobInputStreamDataSource {
         self.init(pathBytes: Array(path.utf8), growth: growth)
     }
 
+    /// Creates a source for a path; see ``init(path:growth:)``.
+    public init(_ path: String, growth: GrowthPolicy = .snapshot) { self.init(path: path, growth: growth) }
+
     /// Creates a source for a file URL. Traps if `isFileURL` is false.
     public init(url: URL, growth: GrowthPolicy = .snapshot) {
         precondition(url.isFileURL, "The URL of a FileSource must be a file URL.")
