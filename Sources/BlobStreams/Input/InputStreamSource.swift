@@ -50,14 +50,14 @@ private final class InputStreamBytes: BlobByteStream {
         self.info = info
         self.stream = stream
         stream.open()
-        if stream.streamStatus == .error { throw Self.failure(of: stream, "The stream could not be opened") }
+        if stream.streamStatus == .error { throw stream.failure("The stream could not be opened") }
     }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         let count = try output.append { free in
             guard let address = free.baseAddress else { return 0 }
             let count = self.stream.read(address.assumingMemoryBound(to: UInt8.self), maxLength: free.count)
-            guard count >= 0 else { throw Self.failure(of: self.stream, "The stream could not be read") }
+            guard count >= 0 else { throw self.stream.failure("The stream could not be read") }
             guard count <= free.count else {
                 throw BlobError(.misbehavingPlugin, "The stream read \(count) bytes into a buffer of \(free.count).")
             }
@@ -67,10 +67,15 @@ private final class InputStreamBytes: BlobByteStream {
     }
 
     func close() { self.stream.close() }
+}
 
-    private static func failure(of stream: InputStream, _ act: String) -> BlobError {
+extension Stream {
+    /// Returns the error of a stream that failed.
+    ///
+    /// - Parameter act: The action that failed, as the beginning of a sentence.
+    func failure(_ act: String) -> BlobError {
         // On Linux, accessing `streamError` of a stream without an error crashes the process (Swift 6.3).
-        guard stream.streamStatus == .error, let error = stream.streamError else {
+        guard self.streamStatus == .error, let error = self.streamError else {
             return BlobError(.io, "\(act), for an unknown reason.")
         }
         let wrapped = BlobError(wrapping: error)
