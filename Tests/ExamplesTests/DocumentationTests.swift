@@ -33,6 +33,19 @@ import Testing
         #expect(errors.contains("'nothing'"), "\(errors)")
     }
 
+    /// The table of names in the article for beginners: at the top level of a file, the compiler chooses the form that
+    /// blocks, with a warning; in a function, it chooses the other one.
+    @Test func anAwaitAtTheTopLevelWarnsOfTheFormThatBlocks() async throws {
+        let folder = try TemporaryFolder()
+        let call = "try await source.data(upTo: 1)"
+        for (name, text) in [("Top", "use(\(call))"), ("Function", "func load() async throws { use(\(call)) }")] {
+            let file = folder.url("\(name).swift")
+            try Data(Block(place: "here", text: text).program.utf8).write(to: file)
+            let errors = try await onThread { try Self.errors(in: file, "-warnings-as-errors") }
+            #expect(errors.contains("no 'async' operations occur") == (name == "Top"), "\(errors)")
+        }
+    }
+
     /// A plugin is short: the lines of code before those that use it, and the types of the framework that they name.
     @Test(arguments: [
         ("WritingADataSource", 12, 9), ("WritingAFilter", 20, 11), ("SequentialOrigins", 25, 12),
@@ -156,7 +169,7 @@ import Testing
     }
 
     /// Returns the errors of the compiler; an empty text when there are none.
-    private static func errors(in file: URL) throws -> String {
+    private static func errors(in file: URL, _ options: String...) throws -> String {
         let products = try FileManager.default.contentsOfDirectory(at: productsFolder, includingPropertiesForKeys: nil)
         let maps =
             products.filter { $0.pathExtension == "build" }.map { $0.appendingPathComponent("module.modulemap") }
@@ -177,7 +190,7 @@ import Testing
                 // What the headers of libraries that are loaded late have in common.
                 "-Xcc", "-I\(projectFolder.appendingPathComponent("Sources/CLibraries/CLoading/include").path)",
             ]
-            + mapArguments + [file.path]
+            + mapArguments + options + [file.path]
         process.standardError = pipe
         process.standardOutput = pipe
         try process.run()
