@@ -31,8 +31,12 @@ extension BlobInputStreamDataSource {
     }
 
     /// Writes all bytes to a stream without blocking the task's thread; otherwise like the blocking form.
+    ///
+    /// The stream may belong to an actor, such as the main actor; other threads use it only until this returns.
     @discardableResult
-    public func write(to stream: OutputStream, context: BlobContext = BlobContext()) async throws -> Int64 {
+    public nonisolated(nonsending) func write(
+        to stream: OutputStream, context: BlobContext = BlobContext()
+    ) async throws -> Int64 {
         let context = context.makeChild()
         let stream = HandedOver(stream)  // This call waits for the thread that uses the stream.
         return try await withTaskCancellationHandler {

@@ -75,6 +75,19 @@ import Testing
         #expect(stream.events == ["open"])
     }
 
+    /// An actor keeps its stream while another thread writes to it.
+    @Test func theStreamOfAnActorIsWrittenTo() async throws {
+        @MainActor final class Owner {
+            let stream = OutputStream(toMemory: ())
+
+            func copy(_ bytes: Data) async throws -> Data? {
+                try await MemorySource(bytes).write(to: self.stream)
+                return self.stream.property(forKey: .dataWrittenToMemoryStreamKey) as? Data
+            }
+        }
+        #expect(try await Owner().copy(self.bytes) == self.bytes)
+    }
+
     @Test func anEmptySourceOpensTheStream() throws {
         let stream = SmallStream()
         #expect(try self.write(MemorySource([]), to: stream) == 0)
