@@ -38,7 +38,7 @@ extension BlobInputStreamDataSource {
         to stream: OutputStream, context: BlobContext = BlobContext()
     ) async throws -> Int64 {
         let context = context.makeChild()
-        let stream = HandedOver(stream)  // This call waits for the thread that uses the stream.
+        let stream = UnsafeTransfer(stream)  // This call waits for the thread that uses the stream.
         return try await withTaskCancellationHandler {
             try await BlockingPool.reads.value { () throws(BlobError) in
                 try self.write(to: stream.value, context: context)

@@ -134,7 +134,7 @@ import Testing
 
     @Test func aBoundPairGetsAllBytesThroughLittleRoom() async throws {
         let pair = BoundStreamPair(capacity: 7)
-        let (output, input) = (HandedOver(pair.output), HandedOver(pair.input))
+        let (output, input) = (UnsafeTransfer(pair.output), UnsafeTransfer(pair.input))
         let bytes = self.bytes.prefix(5000)
         async let written = onThread {
             let count = try MemorySource(bytes).write(to: output.value)
