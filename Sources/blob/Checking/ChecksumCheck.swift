@@ -52,8 +52,9 @@ struct ChecksumCheck {
         }
         let names = Set(entries.map(\.algorithm.name))
         let algorithms = CryptoDigest.all.filter { names.contains($0.name) }
-        let hashing = Hashing(
-            algorithms, itemCount: arguments.count, progress: self.options.pass.progress, context)
+        var sources = sources
+        let progress = sources.progress(ProgressLine(self.options.pass.progress), of: arguments)
+        let hashing = Hashing(algorithms, progress: progress, context)
         defer { hashing.clear() }
         var members = SharedMembers(arguments, sources, hashing)
         var found: [Int: Result<[[UInt8]], BlobError>] = [:]

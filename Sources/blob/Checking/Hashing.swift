@@ -8,10 +8,9 @@ final class Hashing {
     private let hashers = Hashers()
     private let copier: Copier
 
-    /// - Parameter itemCount: The number of sources; nil if unknown.
-    init(_ algorithms: [CryptoDigest], itemCount: Int?, progress: ProgressMode, _ context: BlobContext) {
+    init(_ algorithms: [CryptoDigest], progress: ProgressSum<String>? = nil, _ context: BlobContext) {
         self.algorithms = algorithms
-        self.copier = Copier(self.hashers, limit: nil, progress: progress, itemCount: itemCount, context)
+        self.copier = Copier(self.hashers, limit: nil, progress: progress, context)
     }
 
     /// Returns the digests of a source, in the order of the algorithms.

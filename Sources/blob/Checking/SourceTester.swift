@@ -18,12 +18,12 @@ final class SourceTester {
     /// - Parameter limit: The maximum total number of bytes of all sources; nil for no limit.
     init(
         _ sources: ArgumentSources, _ output: TestOutput, _ context: BlobContext, limit: Int64?,
-        progress: ProgressMode, isFailFast: Bool
+        progress: ProgressSum<String>, isFailFast: Bool
     ) {
         (self.sources, self.output, self.limit) = (sources, output, limit)
         (self.context, self.unrecorded) = (self.layers.context(context), context)
         self.copier = Copier(
-            DiscardingOutput(), limit: limit, progress: progress, itemCount: nil, self.members.context(context))
+            DiscardingOutput(), limit: limit, progress: progress, self.members.context(context))
         self.failures = SourceFailures(isFailFast: isFailFast)
     }
 

@@ -74,7 +74,7 @@ struct SumCommand: NameListCommand {
 
     func run() throws {
         let context = try self.pass.makeContext(self.source)
-        let sources = self.pass.makeSources(self.source)
+        var sources = self.pass.makeSources(self.source)
         let registry = sources.registry
         let chosen = self.algorithm.flatMap(\.algorithms)
         guard !self.check else {
@@ -87,7 +87,9 @@ struct SumCommand: NameListCommand {
         try arguments.expand(registry, context)
         let hasPipedPattern = arguments.texts.contains { registry.pipedSelection($0, context) != nil }
         let hashing = Hashing(
-            algorithms, itemCount: hasPipedPattern ? nil : arguments.texts.count, progress: self.pass.progress, context)
+            algorithms,
+            progress: sources.progress(ProgressLine(self.pass.progress), of: hasPipedPattern ? nil : arguments.texts),
+            context)
         defer { hashing.clear() }
         var members = SharedMembers(arguments.texts, sources, hashing)
         let failures = SourceFailures(isFailFast: self.pass.failFast)

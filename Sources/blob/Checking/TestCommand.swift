@@ -60,11 +60,12 @@ struct TestCommand: NameListCommand {
         Verbosity.isJSON = self.json
         var context = try self.pass.makeContext(self.source)
         context.index = .none
-        let sources = self.pass.makeSources(self.source)
+        var sources = self.pass.makeSources(self.source)
         let list = try self.pass.makeList(self.locators, sources.registry, context)
         let output = TestOutput(isJSON: self.json, listsMembers: self.members || Verbosity.isVerbose)
+        let progress = sources.progress(ProgressLine(self.pass.progress), of: list.texts, readsAll: true)
         let tester = SourceTester(
-            sources, output, context, limit: self.maxBytes?.value, progress: self.pass.progress,
+            sources, output, context, limit: self.maxBytes?.value, progress: progress,
             isFailFast: self.pass.failFast)
         try tester.test(list)
     }

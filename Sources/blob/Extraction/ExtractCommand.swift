@@ -109,7 +109,12 @@ struct ExtractCommand: ParsableCommand {
     func run() throws {
         var context = try self.source.makeContext()
         context.ratioLimit = context.ratioLimit ?? Self.defaultMaximumRatio
-        let registry = self.source.makeRegistry()
+        var sources = self.source.makeSources()
+        // Some members may be a small part of the archive.
+        let readsAll = self.globs.isEmpty && !self.locator.contains("#")
+        let progress = sources.progress(
+            ProgressLine(self.progress), of: readsAll ? [self.locator] : nil, readsAll: readsAll)
+        let registry = sources.registry
         let (archive, locator, globs) = try self.archive(registry, context)
         let folder = try OutputFolder(
             path: Array(self.directory.utf8), isReplacing: self.overwrite,
@@ -118,7 +123,7 @@ struct ExtractCommand: ParsableCommand {
             locator, folder, globs, maximumCount: self.maxMembers, endsAtError: self.failFast)
         let copier = Copier(
             extractor.output, limit: self.maxBytes?.value ?? Self.defaultMaximumByteCount, rate: self.limitRate,
-            progress: self.progress, itemCount: nil, context)
+            progress: progress, context)
         defer { copier.finish() }
         do {
             defer { folder.finish() }

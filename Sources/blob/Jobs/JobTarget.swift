@@ -99,7 +99,7 @@ struct WebJobTarget: JobTarget {
         options.transfers = asking.settings
         guard let object = try? HTTPSource(upload.url, options: options) else { return nil }
         let digests = try [object, source].map { (source) throws(BlobError) in
-            try Hashing([.sha256], itemCount: nil, progress: .never, context).digests(of: source)[0]
+            try Hashing([.sha256], context).digests(of: source)[0]
         }
         return digests[0] == digests[1] ? digests[1].hexadecimal : nil
     }

@@ -38,12 +38,12 @@ extension BlobRegistry {
     }
 
     /// Returns a registry that adds layers to the sources of all origins.
-    func layeringOrigins(_ choose: @escaping @Sendable (inout BlobLayers) -> Void) -> BlobRegistry {
+    func layeringOrigins(_ choose: @escaping @Sendable (inout BlobLayers, BlobLocator) -> Void) -> BlobRegistry {
         self.replacing(
             self.providers.compactMap { provider in
                 guard case .origin(let makeSource) = provider.kind else { return nil }
                 return BlobProvider(
-                    .origin { locator, context in try makeSource(locator, context).layered(choose) },
+                    .origin { locator, context in try makeSource(locator, context).layered { choose(&$0, locator) } },
                     schemes: provider.schemes, reachesNetwork: provider.reachesNetwork)
             })
     }

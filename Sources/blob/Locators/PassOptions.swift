@@ -77,9 +77,9 @@ struct PassOptions: ParsableArguments {
     func makeSources(_ source: SourceOptions) -> ArgumentSources {
         var sources = source.makeSources()
         guard let rules = self.retries else { return sources }
-        sources.registry = sources.registry.layeringOrigins {
-            $0.retry = rules
-            $0.idleLimit = source.idleLimit
+        sources.registry = sources.registry.layeringOrigins { layers, _ in
+            layers.retry = rules
+            layers.idleLimit = source.idleLimit
         }
         return sources
     }

@@ -9,6 +9,21 @@ struct ArgumentSources: Sendable {
     /// The prefetched sources of a list; nil if the arguments are not a list.
     var prefetched: PrefetchedSources?
 
+    /// Returns the progress of reading whole arguments, and from then on counts the bytes for it.
+    ///
+    /// - Parameters:
+    ///   - arguments: The arguments, each read once; nil if unknown.
+    ///   - readsAll: True if archives are read from beginning to end.
+    mutating func progress(
+        _ line: ProgressLine, of arguments: [String]?, readsAll: Bool = false
+    ) -> ProgressSum<String> {
+        // Decoded bytes have no known length.
+        let isOfInput = readsAll || self.decodes && arguments?.contains { $0.utf8.contains(UInt8(ascii: "#")) } == false
+        let progress = ProgressSum(line, of: arguments, isOfInput: isOfInput, self.registry)
+        self.registry = self.registry.counting(progress)
+        return progress
+    }
+
     /// Returns the source of an argument.
     func source(_ argument: String, _ context: BlobContext) throws(BlobError) -> any BlobInputStreamDataSource {
         if let source = self.prefetched?.take(argument, context) { return try self.decoded(source, context) }

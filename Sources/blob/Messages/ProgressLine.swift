@@ -26,7 +26,7 @@ struct ProgressLine: Sendable {
     // The lock is held while a line is written, which also keeps lines and notices in order.
     private static let screen = Locked(Screen())
 
-    private let isShown: Bool
+    let isShown: Bool
 
     /// - Parameters:
     ///   - unit: The unit of the count.
@@ -60,12 +60,6 @@ struct ProgressLine: Sendable {
             screen.isActive = true
             if now >= screen.next { Self.draw(&screen, now) }
         }
-    }
-
-    /// Returns the beginning of a line about many sources; an empty string for one source or an unknown number of
-    /// sources.
-    static func countText(_ finishedCount: Int, of count: Int?) -> String {
-        count.map { $0 == 1 ? "" : "\(finishedCount) of \($0), " } ?? ""
     }
 
     /// Erases the line so that other output can be printed; the next count shows it again.

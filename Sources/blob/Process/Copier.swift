@@ -12,23 +12,22 @@ final class Copier {
     private let allowance: ByteAllowance?
     private let context: BlobContext
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 4096)
-    private let progress: ProgressLine
-    private let itemCount: Int?
-    private var finishedCount = 0
+    private let progress: ProgressSum<String>?
+    /// The sources that were copied, as keys of the progress.
+    private var begun: Set<String> = []
     /// The total number of bytes of all copies so far.
     private(set) var written: Int64 = 0
 
     /// - Parameters:
     ///   - limit: The maximum total number of bytes of all copies; nil for no limit.
     ///   - rate: The maximum rate of all copies together; nil for no limit.
-    ///   - itemCount: The number of copies; nil if unknown.
+    ///   - progress: The progress of all copies; nil to show none.
     init(
-        _ output: any ByteOutput, limit: Int64?, rate: ByteRate? = nil, progress: ProgressMode, itemCount: Int? = 1,
+        _ output: any ByteOutput, limit: Int64?, rate: ByteRate? = nil, progress: ProgressSum<String>? = nil,
         _ context: BlobContext
     ) {
-        (self.output, self.limit, self.itemCount, self.context) = (output, limit, itemCount, context)
+        (self.output, self.limit, self.progress, self.context) = (output, limit, progress, context)
         self.allowance = rate.map { ByteAllowance(bytesPerSecond: $0.bytesPerSecond) }
-        self.progress = ProgressLine(progress, writesData: output is StandardOutput)
     }
 
     deinit { self.buffer.deallocate() }
@@ -44,13 +43,14 @@ final class Copier {
         isWhole: Bool = false, matching validator: BlobValidator? = nil
     ) throws -> BlobInfo {
         let throttled = self.allowance.map { ThrottledSource(source, sharing: $0) } ?? source
+        let progress = self.progress?.isOfInput == false ? self.progress : nil
+        var key = source.locator?.text ?? ""
+        if !self.begun.insert(key).inserted { key += "\n\(self.begun.count)" }
+        defer { progress?.finish(key) }
         let reader = try throttled.open(at: byteOffset, matching: validator, context: self.context)
-        defer {
-            reader.close()
-            self.finishedCount += 1
-        }
+        defer { reader.close() }
         var rest = length ?? .max
-        let total = self.itemCount == 1 ? reader.info.byteCount.map { min($0 - byteOffset, rest) } : nil
+        let start = self.written
         while rest > 0 {
             let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer.prefix(Int(clamping: rest)))
             let count = try reader.readBlocking(into: room)
@@ -70,15 +70,16 @@ final class Copier {
                     .limitExceeded, "There are more bytes than the limit of \(self.limit ?? 0).", operation: "read",
                     locator: source.locator?.description, byteOffset: reader.byteOffset - Int64(count) + allowed)
             }
-            self.progress.show(
-                self.written, of: total, note: ProgressLine.countText(self.finishedCount, of: self.itemCount))
+            progress?.show(
+                key, self.written - start,
+                of: reader.info.byteCount.map { min(max($0 - byteOffset, 0), length ?? .max) })
         }
         // All bytes up to the end were requested, so the checks at the end must also pass.
         if reader.byteOffset == reader.info.byteCount { _ = try reader.readBlocking(into: self.buffer) }
         return reader.info
     }
 
-    func finish() { self.progress.clear() }
+    func finish() { self.progress?.line.clear() }
 }
 
 /// An output that discards all bytes.

@@ -130,16 +130,21 @@ private struct Cat {
 
     init(_ options: CatCommand, _ output: any ByteOutput, _ context: BlobContext) throws {
         (self.options, self.context) = (options, context)
-        let sources = options.pass.makeSources(options.source)
+        var sources = options.pass.makeSources(options.source)
         var list = ArgumentList(options.pass.names(options.locators))
         try list.expand(sources.registry, context)
-        (self.sources, self.list) = (sources, list)
+        self.list = list
         self.hasPipedPattern = list.texts.contains { sources.registry.pipedSelection($0, context) != nil }
         let hasKnownCount = options.pass.fromFile == nil && options.ranges == nil && !self.hasPipedPattern
-        self.copier = Copier(
-            output, limit: options.maxBytes?.value, rate: options.limitRate, progress: options.pass.progress,
-            itemCount: hasKnownCount ? list.texts.count : nil, context)
         (self.offset, self.length) = (options.offset?.value ?? 0, options.length?.value)
+        let line = ProgressLine(options.pass.progress, writesData: output is StandardOutput)
+        let isPart = self.offset != 0 || self.length != nil || options.records != nil
+        let progress =
+            isPart
+            ? ProgressSum(line, of: 1) : sources.progress(line, of: hasKnownCount ? list.texts : nil)
+        self.copier = Copier(
+            output, limit: options.maxBytes?.value, rate: options.limitRate, progress: progress, context)
+        self.sources = sources
         self.containers = SharedContainers(
             sources, isOnePass: !options.verifyFirst && self.offset == 0 && self.length == nil, context)
         // A file that appears only once it is complete must not appear if a source is missing.
@@ -278,7 +283,7 @@ private struct Cat {
                 .unsupported, "The source can be read only once, so it cannot be verified first.",
                 locator: source.locator?.description)
         }
-        let info = try Copier(DiscardingOutput(), limit: nil, progress: .never, self.context).copy(source)
+        let info = try Copier(DiscardingOutput(), limit: nil, self.context).copy(source)
         guard let validator = info.validator else {
             throw BlobError(
                 .unsupported, "The source has no validator, so a change after the verification could not be detected.",

@@ -130,9 +130,6 @@ final class Fetch: Sendable {
     }
 
     private struct State {
-        /// The number of bytes already downloaded and the total number, keyed by the item's position.
-        var counts: [Int: (known: Int64, total: Int64?)] = [:]
-        var finishedCount = 0
         /// The positions of the items, keyed by path.
         var paths: [String: Int] = [:]
     }
@@ -143,7 +140,7 @@ final class Fetch: Sendable {
     private let items: [Item]
     private let context: BlobContext
     private let allowance: ByteAllowance?
-    private let progress: ProgressLine
+    private let progress: ProgressSum<Int>
     private let failures: Locked<SourceFailures>
     private let state = Locked(State())
 
@@ -154,18 +151,19 @@ final class Fetch: Sendable {
         (self.options, self.sources, self.items, self.context) = (options, sources, items, context)
         (self.output, self.directory, self.jobCount) = (output, directory, jobCount)
         self.allowance = rate.map { ByteAllowance(bytesPerSecond: $0.bytesPerSecond) }
-        self.progress = ProgressLine(pass.progress)
+        self.progress = ProgressSum(ProgressLine(pass.progress), of: items.count)
+        for (number, item) in items.enumerated() { self.progress.expect(item.byteCount, of: number) }
         self.failures = Locked(SourceFailures(isFailFast: pass.failFast || items.count == 1))
     }
 
     func run() throws {
-        defer { self.progress.clear() }
+        defer { self.progress.line.clear() }
         _ = try waiting { [self] () throws(BlobError) in
             try await concurrently(self.items.count, atOnce: self.jobCount) { (number) async throws(BlobError) in
                 do throws(BlobError) {
                     try await BlockingPool.reads.value { () throws(BlobError) in try self.fetch(number) }
                 } catch {
-                    self.progress.clear()
+                    self.progress.line.clear()
                     try self.failures.withLock { failures throws(BlobError) in try failures.record(error) }
                 }
             }
@@ -176,6 +174,7 @@ final class Fetch: Sendable {
     /// Downloads a file from the first location that provides it.
     private func fetch(_ number: Int) throws(BlobError) {
         let item = self.items[number]
+        defer { self.progress.finish(number) }
         for (place, argument) in item.arguments.enumerated() {
             do throws(BlobError) {
                 try self.fetch(item, from: argument, number)
@@ -184,7 +183,6 @@ final class Fetch: Sendable {
                 ProgressLine.printNotice("blob: \(ErrorText(error).line)\n")
             }
         }
-        self.state.withLock { $0.finishedCount += 1 }
     }
 
     private func fetch(_ item: Item, from argument: String, _ number: Int) throws(BlobError) {
@@ -213,7 +211,7 @@ final class Fetch: Sendable {
                 ProgressLine.printNotice(
                     "blob: \(printableArgument(path)): resuming after \(known) bytes\n")
             }
-            self.show(number, known, total)
+            self.progress.show(number, known, of: total ?? item.byteCount)
         }
         try source.write(to: URL(fileURLWithPath: path), resuming: options, context: self.context)
     }
@@ -228,16 +226,6 @@ final class Fetch: Sendable {
                 .invalidArgument, "The source has no valid file name: use -o.", locator: source.locator?.description)
         }
         return self.directory == "." ? name : "\(self.directory)/\(name)"
-    }
-
-    private func show(_ number: Int, _ known: Int64, _ total: Int64?) {
-        let (sum, all, finishedCount) = self.state.withLock { state in
-            state.counts[number] = (known, total)
-            let sum = state.counts.values.reduce(0) { $0 + $1.known }
-            let totals = self.items.enumerated().compactMap { state.counts[$0]?.total ?? $1.byteCount }
-            return (sum, totals.count == self.items.count ? totals.reduce(0, +) : nil, state.finishedCount)
-        }
-        self.progress.show(sum, of: all, note: ProgressLine.countText(finishedCount, of: self.items.count))
     }
 }
 #endif

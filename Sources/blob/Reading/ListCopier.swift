@@ -110,7 +110,7 @@ struct ListCopier {
         do {
             let room = self.context.spoolLimit - start
             guard try source.info(self.context).byteCount ?? 0 <= room else { return }
-            try Copier(spool, limit: room, progress: .never, self.context).copy(source)
+            try Copier(spool, limit: room, self.context).copy(source)
             self.parts[position] = start..<spool.byteCount
         } catch {
             // This member's turn has not come; reading it then will report the error.

@@ -35,10 +35,6 @@ struct AnswerOptions: ParsableArguments {
 final class AnswerOutput: Sendable {
     private struct State {
         var file: AtomicFile?
-        var finishedByteCount: Int64 = 0
-        var finishedCount = 0
-        /// The number of bytes sent by each upload in progress.
-        var sentByteCounts: [Int: Int64] = [:]
         /// The errors not yet printed, with the number of repetitions of each; `errorTime` is the time of the first
         /// error.
         var errors: [(error: BlobError, repetitionCount: Int)] = []
@@ -56,34 +52,35 @@ final class AnswerOutput: Sendable {
     private static let errorDelay = Duration.seconds(1)
 
     private let state: Locked<State>
-    private let line: ProgressLine
+    private let progress: ProgressSum<Int>
+    private var line: ProgressLine { self.progress.line }
     private let writeOut: WriteOutFormat?
-    /// The total number of uploads; nil for a single upload, whose length the line shows.
-    private let count: Int?
 
-    init(_ options: AnswerOptions, count: Int? = nil) throws(BlobError) {
+    /// - Parameter count: The number of all uploads.
+    init(_ options: AnswerOptions, count: Int = 1) throws(BlobError) {
         let file: AtomicFile? = if let path = options.output { try AtomicFile(path: path) } else { nil }
         Interrupts.setTemporaryPath(file?.temporaryPath)
         self.state = Locked(State(file: file))
-        (self.line, self.writeOut, self.count) = (ProgressLine(options.progress), options.writeOut, count)
+        self.writeOut = options.writeOut
+        self.progress = ProgressSum(ProgressLine(options.progress), of: count, "files")
+    }
+
+    /// Announces the lengths of local files, for the total of all uploads.
+    func expect(_ items: [UploadItem], _ registry: BlobRegistry) {
+        guard self.line.isShown else { return }
+        for (number, item) in items.enumerated() { self.progress.expect(item.fileByteCount(registry), of: number) }
     }
 
     /// Shows the progress of an upload, identified by its number.
     func show(_ number: Int, _ sent: Int64, of byteCount: Int64?) {
-        let due = self.state.withLock { state in
-            state.sentByteCounts[number] = sent
-            let all = state.finishedByteCount + state.sentByteCounts.values.reduce(0, +)
-            if let count {
-                self.line.show(all, of: nil, note: "\(state.finishedCount) of \(count) files, ")
-            } else {
-                self.line.show(all, of: byteCount)
-            }
-            return state.takeDueErrors()
-        }
-        self.printErrors(due)
+        self.progress.show(number, sent, of: byteCount)
+        self.printErrors(self.state.withLock { $0.takeDueErrors() })
     }
 
-    func sentByteCount(_ number: Int) -> Int64 { self.state.withLock { $0.sentByteCounts[number] ?? 0 } }
+    /// Ends the progress of a failed upload.
+    func endProgress(_ number: Int) { self.progress.finish(number) }
+
+    func sentByteCount(_ number: Int) -> Int64 { self.progress.done(number) }
 
     /// Writes bytes of a response to the file or to standard output.
     func write(_ bytes: UnsafeRawBufferPointer) throws {
@@ -98,8 +95,7 @@ final class AnswerOutput: Sendable {
     func end(_ number: Int, line: String? = nil, _ facts: RequestFacts? = nil, answer: Data? = nil) throws(BlobError) {
         let text = (line.map { "\($0)\n" } ?? "") + (facts.flatMap { self.writeOut?.text($0) } ?? "")
         try self.state.withLock { state throws(BlobError) in
-            state.finishedByteCount += state.sentByteCounts.removeValue(forKey: number) ?? 0
-            state.finishedCount += 1
+            self.progress.finish(number)
             self.line.clear()
             let file = state.file
             if let answer { try Array(answer).withBytes { (bytes) throws(BlobError) in try file?.write(bytes) } }

@@ -30,7 +30,7 @@ enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
         guard self == .digest else { return head.contentLength == byteCount ? .same(sha256: nil) : .other }
         guard head.contentLength == nil || head.contentLength == byteCount else { return .other }
         guard let stored = head.digest else { return .unverifiable }
-        let digests = try Hashing([.sha256, stored.algorithm], itemCount: nil, progress: .never, context)
+        let digests = try Hashing([.sha256, stored.algorithm], context)
             .digests(of: source)
         return digests[1] == stored.value ? .same(sha256: digests[0].hexadecimal) : .other
     }

@@ -34,6 +34,7 @@ final class ParallelUploads: Sendable {
                     // Without standard output, or after the job has ended, nothing is left to do.
                     let isOver = (try? context.check()) == nil || error.operation == "write" && error.locator == nil
                     guard !isOver else { throw error }
+                    self.output.endProgress(number)
                     self.record(error)
                 }
             }

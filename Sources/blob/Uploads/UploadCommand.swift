@@ -136,7 +136,7 @@ struct UploadCommand: ParsableCommand {
             throw BlobError(.invalidArgument, "--state requires a single source.")
         }
         let items = try self.items(context)
-        let output = try AnswerOutput(self.answers, count: items.items.count == 1 ? nil : items.items.count)
+        let output = try self.makeOutput(items)
         try uploads.run(items, items.sources, output, context)
     }
 
@@ -184,9 +184,16 @@ struct UploadCommand: ParsableCommand {
         try self.checkSeveral()
         let items = try self.items(context)
         try WebUploads(
-            items, upload, self.request, self.list, AnswerOutput(self.answers, count: items.items.count),
-            items.sources, offset: self.startOffset
+            items, upload, self.request, self.list, self.makeOutput(items), items.sources, offset: self.startOffset
         ).run(context)
+    }
+
+    private func makeOutput(_ items: UploadItems) throws(BlobError) -> AnswerOutput {
+        let output = try AnswerOutput(self.answers, count: items.items.count)
+        if self.startOffset == 0, self.request.contentEncoding == .identity, !self.source.reading.decode {
+            output.expect(items.items, items.sources.registry)
+        }
+        return output
     }
 
     /// True if the first source is a folder or a pattern for members.
@@ -219,27 +226,28 @@ struct UploadCommand: ParsableCommand {
 
     private func sendResumably(_ upload: BlobUploadRequest, _ context: BlobContext) throws {
         let sources = self.reading.makeSources()
-        for source in try self.arguments.dropLast().map({ try sources.source($0, context) }) {
+        let all = try self.arguments.dropLast().map { try sources.source($0, context) }
+        let output = try AnswerOutput(self.answers, count: all.count)
+        for (number, source) in all.enumerated() {
             var upload = upload
             try upload.setMediaType(of: source, nil, context)
             let state = self.state(of: [source.locator?.identity ?? ""])
-            try self.sendResumably(source, upload, context, state)
+            try self.sendResumably(source, upload, context, state, output, number)
         }
     }
 
     private func sendResumably(
         _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ context: BlobContext,
-        _ state: UploadStateFile?, boundary: String? = nil
+        _ state: UploadStateFile?, _ output: AnswerOutput, _ number: Int = 0, boundary: String? = nil
     ) throws {
-        let output = try AnswerOutput(self.answers)
         var upload = upload
-        upload.onProgress = { sent, byteCount in output.show(0, sent, of: byteCount) }
+        upload.onProgress = { sent, byteCount in output.show(number, sent, of: byteCount) }
         let place = upload.printableURL
         let url = try self.resumable.send(
             source, upload, state, boundary: boundary, maximumFailureCount: self.request.retry, context,
             onAttempt: output.reportAttempt, onCheck: { output.reportCheck($0, at: place) })
-        // A URL resolved against a URL with a password also contains the password.
-        try output.end(0, line: (try? TransferURL(url).text) ?? url)
+        // Resolved against a URL with a password, it contains the password, too.
+        try output.end(number, line: (try? TransferURL(url).text) ?? url)
     }
 
     private func state(of words: [String]) -> UploadStateFile? {
@@ -259,7 +267,8 @@ struct UploadCommand: ParsableCommand {
         // Set here, because a slice of the form has no media type.
         upload.fields.append(BlobHTTPField("Content-Type", body.contentType))
         if self.resumable.isOn {
-            return try self.sendResumably(body, upload, context, state, boundary: body.boundary.text)
+            return try self.sendResumably(
+                body, upload, context, state, AnswerOutput(self.answers), boundary: body.boundary.text)
         }
         try self.send(body, upload, context)
     }

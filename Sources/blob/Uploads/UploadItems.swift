@@ -23,6 +23,14 @@ struct UploadItem: Sendable {
         case .file(let path): FileSource(pathOfRegularFile: path)
         }
     }
+
+    /// Returns the length of a local file; nil for any other source.
+    func fileByteCount(_ registry: BlobRegistry) -> Int64? {
+        if case .file(let path) = self.origin { return BlobLocator(filePath: path).fileByteCount }
+        guard let locator = try? registry.locator(for: self.name), locator.scheme == "file", locator.selectors.isEmpty
+        else { return nil }
+        return locator.fileByteCount
+    }
 }
 
 /// The sources of an upload and their URLs, all known before the first byte is sent.
