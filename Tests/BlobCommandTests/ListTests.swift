@@ -182,5 +182,35 @@ import Testing
         // One without members is whole.
         expect(try Launch("ls", "tar+-").run(input: Array(repeating: 0, count: 1024)), prints: "")
     }
+
+    /// Each printed name is an argument again.
+    @Test func theFilesOfAFolderAreListed() throws {
+        try self.folder.makeFolder("d/sub")
+        for name in ["d/a b", "d/sub/#?%41", "d/new\nline"] { try self.folder.write(name, to: name) }
+        try self.folder.write(Array("bytes".utf8), to: Array("d/".utf8) + [0xFF])
+        let (plain, path) = (try Launch("ls", "d").inFolder(self.folder).run(), self.folder.path)
+        let expected = ["d/a b", "file://\(path)/d/new%0Aline", "d/sub/#?%41", "file://\(path)/d/%FF"]
+        #expect(plain.ending == .status(0) && plain.errors.isEmpty)
+        #expect(plain.text.split(separator: "\n").map(String.init) == expected)
+        for (name, content) in zip(expected, ["d/a b", "d/new\nline", "d/sub/#?%41", "bytes"]) {
+            expect(try Launch("cat", name).inFolder(self.folder).run(), prints: content)
+        }
+        #expect(try Launch("ls", "d/").inFolder(self.folder).run().output == plain.output)
+        let absolute = try Launch("ls", self.folder.path("d/sub"), self.folder.path("d/none")).run()
+        #expect(absolute.ending == .status(66) && absolute.text.hasSuffix("\n\(path)/d/sub/#?%41\n"))
+        let json = try Launch("ls", "--json", self.folder.path("d/sub")).run().text
+        #expect(json.hasPrefix(#"{"byte_count":11,"kind":"file","modification_time":""#), "\(json)")
+        #expect(try Launch("ls", "-l", "d").inFolder(self.folder).run().text.hasPrefix("-rw-r--r--            5 "))
+    }
+
+    /// The other files are listed all the same.
+    @Test func aFileOfAFolderThatCannotBeExaminedIsAnError() throws {
+        try self.folder.makeFolder("d")
+        symlink("nowhere", self.folder.path("d/dangling"))
+        try self.folder.write("x", to: "d/x")
+        let outcome = try Launch("ls", self.folder.path("d")).run()
+        #expect(outcome.ending == .status(66) && outcome.text == "\(self.folder.path("d/x"))\n")
+        #expect(outcome.errorText.hasPrefix("blob: notFound: ") && outcome.errorText.contains("d/dangling"))
+    }
 }
 #endif

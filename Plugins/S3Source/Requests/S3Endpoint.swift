@@ -56,11 +56,12 @@ struct S3Endpoint: Sendable {
 struct S3Address: Sendable, Equatable {
     let bucket: String
     /// The bytes of the key, which are almost always UTF-8.
-    let key: [UInt8]
+    var key: [UInt8]
     var version: String?
 
+    /// - Parameter mayBePrefix: True to accept a bucket without a key, and the beginning of keys without a version.
     /// - Throws: ``BlobError/Code/invalidLocator`` if the locator does not name an object, or has an invalid query.
-    init(_ locator: BlobLocator) throws(BlobError) {
+    init(_ locator: BlobLocator, mayBePrefix: Bool = false) throws(BlobError) {
         let text = locator.schemeSpecificPart
         let path = text.prefix { $0 != "?" }
         guard path.hasPrefix("//") else { throw Self.invalid("must have the form s3://bucket/key") }
@@ -71,13 +72,11 @@ struct S3Address: Sendable, Equatable {
         }
         self.bucket = String(authority)
         self.key = PercentEncoding.decode(path.dropFirst(2 + authority.count + 1).utf8) ?? []
-        guard !self.key.isEmpty else {
-            throw Self.invalid("must contain a key, because listing buckets is not supported")
-        }
+        guard !self.key.isEmpty || mayBePrefix else { throw Self.invalid("must contain a key") }
         guard path.count < text.count else { return }
         for parameter in text.dropFirst(path.count + 1).split(separator: "&", omittingEmptySubsequences: false) {
             let parts = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2, parts[0] == "versionId", self.version == nil, !parts[1].isEmpty,
+            guard !mayBePrefix, parts.count == 2, parts[0] == "versionId", self.version == nil, !parts[1].isEmpty,
                 let version = PercentEncoding.decode(parts[1].utf8).flatMap({ String(validating: $0, as: UTF8.self) })
             else {
                 throw Self.invalid("must have no query other than ?versionId=VERSION; a '?' in a key is written as %3F")

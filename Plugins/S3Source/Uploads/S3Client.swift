@@ -3,8 +3,9 @@ import BlobTransfer
 
 /// The requests that store an object. Each request is signed again when it is repeated after a transient error.
 struct S3Client: Sendable {
-    /// The maximum length of a response body in bytes; a list of 1,000 parts has about 250 KiB.
-    private static let maximumAnswerByteCount = 1 << 20
+    /// The maximum length of a response body in bytes; a list of 1,000 parts has about 250 KiB, and a list of as many
+    /// objects with the longest keys less than 4 MiB.
+    private static let maximumAnswerByteCount = 4 << 20
 
     /// The limits for each request.
     struct Limits: Sendable {

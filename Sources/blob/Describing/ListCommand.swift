@@ -6,21 +6,22 @@ import BlobStreamsStandard
 
 struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ls", abstract: "Lists the members of archives.",
+        commandName: "ls", abstract: "Lists the members of archives, and the files in folders and S3 buckets.",
         discussion: """
             Names are printed in the form accepted after a '#': control characters, '%', bytes that are not UTF-8, \
-            '!', '#' and a leading '@' are written as %XX. If the exit status is 0, the listing has passed every check.
+            '!', '#' and a leading '@' are written as %XX. Files in a folder and its subfolders, and objects in a store \
+            below a URL that ends with '/', are printed in the form accepted as arguments. If the exit status is 0, the listing has passed every check.
 
             EXAMPLES:
               blob ls -l --human backup.tgz
-              blob ls 'https://example.com/site.zip#docs/*'
+              blob ls s3://bucket/logs/
             """)
 
     @Argument(
         help: ArgumentHelp(
-            "The archives; 'x.tgz#dir/*' lists matching members.",
+            "The archives, folders or s3://bucket/prefix/ to list.",
             discussion: """
-                They may be compressed, or members of other archives.
+                'x.tgz#dir/*' lists the matching members. Archives may be compressed, or members of other archives.
                 """))
     var locators: [String]
 
@@ -53,7 +54,7 @@ struct ListCommand: ParsableCommand {
     func run() throws {
         Verbosity.isJSON = self.json
         let context = try self.source.makeContext()
-        let failures = SourceFailures(isFailFast: self.locators.count == 1)
+        let failures = SourceFailures(isFailFast: false)
         let output = LineOutput(ProgressLine(self.progress, of: .items("member")))
         let registry = self.source.makeRegistry()
         var hasHeader = false
@@ -67,11 +68,13 @@ struct ListCommand: ParsableCommand {
                     try output.print((hasHeader ? "\n" : "") + text)
                     (header, hasHeader) = (nil, true)
                 }
-                try Self.list(argument, registry, context) {
+                let errors = try self.list(argument, registry, context) { member, name in
                     try printHeader()
-                    try output.print(self.line($0, of: argument))
+                    try output.print(self.line(member, of: argument, name))
                 }
                 try printHeader()
+                if !errors.isEmpty { try output.flush() }
+                for error in errors { try failures.record(error) }
             } catch {
                 // The members found before the error are still valid.
                 try output.flush()
@@ -82,16 +85,54 @@ struct ListCommand: ParsableCommand {
         try failures.end()
     }
 
-    private func line(_ member: BlobMember, of argument: String) throws -> String {
-        guard self.json else { return self.long ? member.longLine(isHuman: self.human) : member.printableName }
-        return try jsonLine(member.fields(archive: self.locators.count > 1 ? argument : nil))
+    /// - Parameter name: The argument that names a file or an object; nil for a member of an archive.
+    private func line(_ member: BlobMember, of argument: String, _ name: String?) throws -> String {
+        guard self.json else {
+            return self.long ? member.longLine(isHuman: self.human, name) : name ?? member.printableName
+        }
+        return try jsonLine(member.fields(archive: self.locators.count > 1 && name == nil ? argument : nil, name))
     }
 
-    /// Calls `body` with the members that match the pattern in an argument, or with all members if it has no pattern.
-    private static func list(
-        _ argument: String, _ registry: BlobRegistry, _ context: BlobContext, _ body: (BlobMember) throws -> Void
-    ) throws {
+    /// Calls `body` with the files in a folder, the objects under a prefix, or the members that match the pattern in an
+    /// argument, or with all members if it has no pattern.
+    ///
+    /// - Returns: The errors of single files.
+    private func list(
+        _ argument: String, _ registry: BlobRegistry, _ context: BlobContext,
+        _ body: (_ member: BlobMember, _ name: String?) throws -> Void
+    ) throws -> [BlobError] {
         let locator = try registry.locator(for: argument)
+        if let path = registry.folderPath(argument) {
+            let files = FolderFiles(in: path)
+            let folder = argument.hasPrefix("file:") ? path : RawArguments.bytes(of: argument)
+            for file in files.paths {
+                let name = (folder.last == UInt8(ascii: "/") ? folder : folder + [UInt8(ascii: "/")]) + file
+                guard let status = FileStatus(at: (path + [UInt8(ascii: "/")] + file).cString) else { continue }
+                let member = BlobMember(
+                    index: 0, name: file, byteCount: status.byteCount,
+                    modificationTime: Date(timeIntervalSince1970: Double(status.modificationTime) / 1e9),
+                    permissions: UInt16(truncatingIfNeeded: status.permissions))
+                try body(member, registry.argument(forFile: name))
+            }
+            return files.errors
+        }
+        if let prefix = locator.s3Prefix {
+            let settings = try self.source.connection.checkedSettings(context)
+            let listing = try S3Listing(prefix, options: self.source.s3.options(settings))
+            var position: S3Listing.Continuation?
+            repeat {
+                let (objects, next) = try waiting { [position] () throws(BlobError) in
+                    try await listing.page(position, context)
+                }
+                for object in objects {
+                    let member = BlobMember(
+                        index: 0, name: [], byteCount: object.byteCount, modificationTime: object.modificationTime)
+                    try body(member, object.locator)
+                }
+                position = next
+            } while position != nil
+            return []
+        }
         do {
             let selection = registry.memberSelection(argument)
             let archive = selection?.container ?? locator
@@ -102,10 +143,11 @@ struct ListCommand: ParsableCommand {
             try container.forEachMember(context) { member in
                 guard selection?.pattern.matches(member.name) ?? true else { return true }
                 isFound = true
-                try body(member)
+                try body(member, nil)
                 return true
             }
             guard isFound else { throw BlobError(.notFound, "No member matches the pattern.", operation: "resolve") }
+            return []
         } catch {
             var error = BlobError(wrapping: error)
             error.locator = error.locator ?? locator.description
@@ -114,14 +156,36 @@ struct ListCommand: ParsableCommand {
     }
 }
 
+extension BlobRegistry {
+    /// Returns the argument for a file: its path if that is printable and names the file, and otherwise its locator.
+    fileprivate func argument(forFile path: [UInt8]) -> String {
+        let locator = BlobLocator(filePath: path)
+        guard let text = String(validating: path, as: UTF8.self), printable(text) == text, !text.hasPrefix("-"),
+            (try? self.locator(for: text)) == locator
+        else { return locator.text }
+        return text
+    }
+}
+
+extension BlobLocator {
+    /// The locator if it names a bucket, or a prefix of keys that ends with '/'; nil for any other locator.
+    fileprivate var s3Prefix: BlobLocator? {
+        let path = self.schemeSpecificPart
+        guard self.scheme == "s3", self.selectors.isEmpty, path.hasSuffix("/") || !path.dropFirst(2).contains("/")
+        else { return nil }
+        return self
+    }
+}
+
 extension BlobMember {
     /// Returns the JSON object of the member, with its zero-based index, as in `@0`; a time outside the calendar's
     /// range is in seconds since 1970.
-    fileprivate func fields(archive: String?) -> JSONObject {
+    fileprivate func fields(archive: String?, _ name: String?) -> JSONObject {
         let time = self.modificationTime
         let isInCalendar = time?.isInCalendar ?? true
         return [
-            "archive": archive, "member_index": self.index, "name": self.printableName, "kind": "\(self.kind)",
+            "archive": archive, "member_index": name == nil ? self.index : nil, "name": name ?? self.printableName,
+            "kind": "\(self.kind)",
             "byte_count": self.byteCount, "modification_time": isInCalendar ? time : nil,
             "modification_seconds": isInCalendar ? nil : time?.timeIntervalSince1970,
             "permissions": self.permissions.map { String($0, radix: 8) }, "checksum": self.checksum,
@@ -131,12 +195,12 @@ extension BlobMember {
     }
 
     /// Returns the columns of `ls -l`, with the index in place of the owner.
-    fileprivate func longLine(isHuman: Bool) -> String {
+    fileprivate func longLine(isHuman: Bool, _ name: String?) -> String {
         let size = self.byteCount.map { isHuman ? byteCountText($0) : String($0) } ?? "-"
         let time = self.modificationTime.map(Self.format) ?? "-"
         let target = self.linkTarget.map { " -> \(BlobMember(index: 0, name: $0).printableName)" } ?? ""
         return
-            "\(self.modeText) \(size.padded(to: isHuman ? 7 : 12)) \(time.padded(to: 16)) @\(self.index) \(self.printableName)\(target)"
+            "\(self.modeText) \(size.padded(to: isHuman ? 7 : 12)) \(time.padded(to: 16)) \(name ?? "@\(self.index) \(self.printableName)")\(target)"
     }
 
     /// Formats a time to the minute, such as `2024-01-31 23:59`.
