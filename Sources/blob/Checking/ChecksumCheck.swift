@@ -1,10 +1,14 @@
 #if Command
+import ArgumentParser
 import BlobCommandLine
 import BlobPlatform
 import BlobStreamsStandard
 
 /// Compares sources with lists of checksums.
 struct ChecksumCheck {
+    /// The exit status after a mismatch, as of sha256sum(1): the only exception from the statuses of errors.
+    private static let mismatchStatus: Int32 = 1
+
     private let algorithms: [CryptoDigest]
     private let options: SumCommand
     private var lists: [ChecksumList] = []
@@ -91,12 +95,16 @@ struct ChecksumCheck {
             }
             self.mismatchCount += 1
             try self.printResult(entry, "FAILED")
-            try self.failures.record(
-                BlobError(
-                    .checksumMismatch,
-                    "The \(entry.algorithm.name) is \((digest ?? []).hexadecimal), but the list says "
-                        + "\(entry.digest.hexadecimal).",
-                    operation: "read", locator: printableArgument(entry.argument)), isSilent: self.options.status)
+            let error = BlobError(
+                .checksumMismatch,
+                "The \(entry.algorithm.name) is \((digest ?? []).hexadecimal), but the list says "
+                    + "\(entry.digest.hexadecimal).",
+                operation: "read", locator: printableArgument(entry.argument))
+            guard !self.options.pass.failFast else {
+                if !self.options.status { report(error) }
+                throw ExitCode(Self.mismatchStatus)
+            }
+            try self.failures.record(error, isSilent: self.options.status, status: Self.mismatchStatus)
         case .failure(let error):
             guard error.code != .cancelled else { throw error }
             self.unreadableCount += 1
