@@ -14,8 +14,8 @@ package final class OutputFolder {
     private var folderNumbers: [MemberPath: Int] = [:]
     private var tree: FolderTree
     private var staging: StagingFolder?
-    /// The path of the folder if this object created it; nil otherwise.
-    private let newPath: [UInt8]?
+    /// The paths of the folder and its parents that this object created, the topmost first.
+    private let newPaths: [[UInt8]]
     private let isReplacing: Bool
     private let makesLinksRelative: Bool
     /// The files and links created.
@@ -28,7 +28,7 @@ package final class OutputFolder {
     /// The number of folders created, including folders without a member of their own.
     package var folderCount: Int { self.folders.count }
 
-    /// Opens the folder, and creates it if only the last component is missing. Links in `path` are followed.
+    /// Opens the folder, and creates it and its parents if they are missing. Links in `path` are followed.
     ///
     /// - Parameters:
     ///   - isReplacing: True to replace existing files and links, but not folders.
@@ -38,11 +38,11 @@ package final class OutputFolder {
     package init(
         path: [UInt8], isReplacing: Bool = false, makesLinksRelative: Bool = false, resolvesInKernel: Bool = true
     ) throws(BlobError) {
-        let isNew = mkdir(path.cString, 0o777) == 0
-        guard isNew || errno == EEXIST else {
+        var newPaths: [[UInt8]] = []
+        guard Self.create(path, &newPaths) else {
             throw writeFailure("Could not create the folder \(BlobMember.printable(path))")
         }
-        self.newPath = isNew ? path : nil
+        self.newPaths = newPaths
         let root = try Descriptor(
             path.cString, O_RDONLY | O_DIRECTORY, doing: "Could not open the folder \(BlobMember.printable(path))",
             operation: "write")
@@ -52,18 +52,34 @@ package final class OutputFolder {
         self.makesLinksRelative = makesLinksRelative
     }
 
+    /// Creates a missing folder and its missing parents; returns false, with the reason in `errno`, on failure.
+    private static func create(_ path: [UInt8], _ newPaths: inout [[UInt8]]) -> Bool {
+        var isNew = mkdir(path.cString, 0o777) == 0
+        if !isNew, errno == ENOENT, let end = path.lastIndex(of: UInt8(ascii: "/")), end > 0 {
+            guard self.create(Array(path[..<end]), &newPaths) else { return false }
+            isNew = mkdir(path.cString, 0o777) == 0
+        }
+        if isNew { newPaths.append(path) }
+        return isNew || errno == EEXIST
+    }
+
     /// Returns the reason why a member is never extracted, regardless of the folder's content; nil if it can be
     /// extracted.
     ///
     /// Rejects members that would be outside the folder or lead out of it, devices and other special files.
-    package func safetyFault(of member: BlobMember) -> BlobError? {
+    ///
+    /// - Parameter makesLinksRelative: True to make absolute symbolic links relative.
+    package static func safetyFault(of member: BlobMember, makesLinksRelative: Bool) -> BlobError? {
         do throws(BlobError) {
             let path = try MemberPath(member.name)
             switch member.kind {
             case .special:
                 throw BlobError(.unsupported, "This member is a device or another special file.")
             case .hardLink: _ = try MemberPath(member.linkTarget ?? [], isTarget: true)
-            case .symbolicLink: if let target = member.linkTarget { _ = try self.target(target, of: path) }
+            case .symbolicLink:
+                if let target = member.linkTarget {
+                    _ = try self.target(target, of: path, makesLinksRelative)
+                }
             case .file, .directory: break
             }
             return nil
@@ -75,8 +91,10 @@ package final class OutputFolder {
     /// Returns the target with which a symbolic link is created.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` if the target is not certain to be beneath the folder.
-    private func target(_ target: [UInt8], of path: MemberPath) throws(BlobError) -> [UInt8] {
-        if self.makesLinksRelative, let relative = path.relativeTarget(target) { return relative }
+    private static func target(
+        _ target: [UInt8], of path: MemberPath, _ makesLinksRelative: Bool
+    ) throws(BlobError) -> [UInt8] {
+        if makesLinksRelative, let relative = path.relativeTarget(target) { return relative }
         guard path.isLinkBeneath(target) else {
             throw BlobError(
                 .unsupported, "This symbolic link to '\(BlobMember.printable(target))' may lead out of the folder.")
@@ -132,7 +150,7 @@ package final class OutputFolder {
         guard let declared = member.linkTarget else {
             throw BlobError(.unsupported, "The target of this link cannot be read: it is damaged or encrypted.")
         }
-        let target = try self.target(declared, of: path)
+        let target = try Self.target(declared, of: path, self.makesLinksRelative)
         let folder = try self.openFolder(of: path)
         try self.checkPlace(path, folder)
         let staging = try self.stagingFolder()
@@ -175,8 +193,8 @@ package final class OutputFolder {
         }
     }
 
-    /// Removes the folder if this object created it and it is empty. Called after ``finish()``.
-    package func removeIfNew() { if let newPath { rmdir(newPath.cString) } }
+    /// Removes the folders that this object created for itself if they are empty. Called after ``finish()``.
+    package func removeIfNew() { for path in self.newPaths.reversed() { rmdir(path.cString) } }
 
     private static func path(of member: BlobMember) throws(BlobError) -> MemberPath {
         let path = try MemberPath(member.name)

@@ -82,7 +82,7 @@ import Testing
         let outcome = try Launch("sum", "-c").run(input: Array((list + decomposed).utf8))
         #expect(outcome.ending == .status(66) && outcome.text.hasSuffix(": FAILED open or read\n"), "\(outcome.text)")
         try self.folder.write("two", to: "e\u{301}")
-        #expect(try Launch("sum", "-c").run(input: Array((list + decomposed).utf8)).ending == .status(65))
+        #expect(try Launch("sum", "-c").run(input: Array((list + decomposed).utf8)).ending == .status(1))
     }
 
     @Test func whatIsDifferentOrMissingIsToldAndTheOthersAreChecked() throws {
@@ -90,7 +90,7 @@ import Testing
         try self.folder.write("other", to: "a")
         try #require(unlink(self.files[1]) == 0)
         let outcome = try Launch("sum", "-c").run(input: list)
-        #expect(outcome.ending == .status(65))
+        #expect(outcome.ending == .status(1))
         #expect(
             outcome.text
                 == "\(self.files[0]): FAILED\n\(self.files[1]): FAILED open or read\n"
@@ -102,10 +102,10 @@ import Testing
                 "blob: WARNING: 1 listed file could not be read", "blob: WARNING: 1 computed checksum did NOT match",
             ])
         let present = try Launch("sum", "-c", "--ignore-missing", "-q").run(input: list)
-        #expect(present.ending == .status(65) && present.text == "\(self.files[0]): FAILED\n")
+        #expect(present.ending == .status(1) && present.text == "\(self.files[0]): FAILED\n")
         #expect(!present.errorText.contains("notFound") && !present.errorText.contains("could not"))
         let silent = try Launch("sum", "-c", "--ignore-missing", "--status").run(input: list)
-        #expect(silent.ending == .status(65) && silent.output.isEmpty && silent.errors.isEmpty)
+        #expect(silent.ending == .status(1) && silent.output.isEmpty && silent.errors.isEmpty)
         let missing = list.split(separator: UInt8(ascii: "\n"))[1]
         expect(
             try Launch("sum", "-c", "--ignore-missing").run(input: Array(missing)), failsWith: "notFound", 66,
@@ -183,6 +183,29 @@ import Testing
         for list in ["", "\n\n"] {
             let outcome = try Launch("sum", "-c").run(input: Array(list.utf8))
             expect(outcome, failsWith: "invalidArgument", 64, saying: "no checksums")
+        }
+    }
+
+    /// As by sha256sum; the status of any other error is the one of its code.
+    @Test func aMismatchHasTheStatusOne() throws {
+        let list = try Launch(["sum"] + self.files.prefix(2)).run().output
+        try self.folder.write("other", to: "a")
+        for options in [[], ["--fail-fast"], ["--status"], ["-q"]] {
+            #expect(try Launch(["sum", "-c"] + options).run(input: list).ending == .status(1), "\(options)")
+        }
+        let other = Array(try Launch("sum", self.files[1]).run().text.replacing("  /", with: "  /none/").utf8)
+        #expect(try Launch("sum", "-c").run(input: other + list).ending == .status(66))
+    }
+
+    @Test func jsonHasOneObjectASource() throws {
+        let sums = try self.files.prefix(2).map { try String(Launch("sum", $0).run().text.prefix(64)) }
+        let lines = zip(self.files, sums).map { #"{"digests":{"sha256":"\#($1)"},"locator":"\#($0)"}"# }
+        expect(
+            try Launch(["sum", "--json"] + self.files.prefix(2)).run(), prints: lines.joined(separator: "\n") + "\n")
+        let both = try Launch("sum", "--json", "-a", "sha256,md5", self.files[0]).run().text
+        #expect(both.hasPrefix(#"{"digests":{"md5":""#) && both.contains(sums[0]))
+        for option in ["-c", "--tag", "--zero"] {
+            expect(try Launch("sum", "--json", option, self.files[0]).run(), failsWith: "invalidArgument", 64)
         }
     }
 }

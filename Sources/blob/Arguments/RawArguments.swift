@@ -57,8 +57,7 @@ enum RawArguments {
                 // The argument parser would split `-Fname=value` at its '='.
                 arguments += ["-F", String(text.dropFirst(2))]
             } else {
-                let isCheckAlone = isOption && text == "--skip-existing" && !self.isExistingCheck(at: index + 1)
-                arguments.append(isCheckAlone ? "--skip-existing=digest" : text)
+                arguments.append(isOption ? self.withValue(text, before: index + 1) : text)
                 if text == "--" { isBehindTerminator = true }
             }
         }
@@ -69,10 +68,22 @@ enum RawArguments {
         return [command] + self.joined(arguments.dropFirst(), joinsNames: listCommands.contains(command))
     }
 
-    /// Returns true if the argument is the optional value of `--skip-existing`.
-    private static func isExistingCheck(at index: Int) -> Bool {
-        guard index < Int(CommandLine.argc), let pointer = CommandLine.unsafeArgv[index] else { return false }
-        return ["digest", "size"].contains(String(cString: pointer))
+    /// Returns an option with its default value if its value is optional, and the argument at `index` is not one.
+    private static func withValue(_ option: String, before index: Int) -> String {
+        let argument = { (index: Int) in
+            index < Int(CommandLine.argc) ? CommandLine.unsafeArgv[index].map { String(cString: $0) } ?? "" : ""
+        }
+        switch option {
+        case "--skip-existing":
+            return ExistingCheck(argument: argument(index)) == nil ? "\(option)=digest" : option
+        case "--resumable" where Resumption(rawValue: argument(index)) == nil:
+            // The URL is the last one that is not the value of an option.
+            let words = (1..<Int(CommandLine.argc)).map(argument)
+            let urls = zip(words, words.dropFirst())
+                .filter { !["--endpoint-url", "--proxy", "-x"].contains($0) && $1.contains("://") }
+            return "\(option)=\(urls.last?.1.hasPrefix("s3://") == true ? Resumption.s3 : .tus)"
+        default: return option
+        }
     }
 
     /// Joins consecutive names, and consecutive options for form parts.

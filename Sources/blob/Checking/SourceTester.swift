@@ -78,7 +78,7 @@ final class SourceTester {
                 selection.contains($0) || $0.name == selection.name
             }
             guard outcome.memberCount > 0 || outcome.error != nil else {
-                throw BlobRegistry.MemberSelection.noMatchError(argument)
+                throw selection.noMatchError
             }
             return try self.output.print(outcome)
         }

@@ -63,7 +63,13 @@ struct SumCommand: NameListCommand {
 
     @OptionGroup var source: SourceOptions
 
+    @Flag(help: .advanced("Print one JSON object per source, with its digests; not with -c."))
+    var json = false
+
     func validate() throws {
+        guard !self.json || !self.check && !self.tag && !self.zero else {
+            throw ValidationError("--json cannot be used with -c, --tag or --zero.")
+        }
         guard !self.check || !self.tag && self.pass.fromFile == nil else {
             throw ValidationError("-c cannot be used with --tag or --from-file.")
         }
@@ -73,6 +79,7 @@ struct SumCommand: NameListCommand {
     }
 
     func run() throws {
+        Verbosity.isJSON = self.json
         let context = try self.pass.makeContext(self.source)
         var sources = self.pass.makeSources(self.source)
         let registry = sources.registry
@@ -101,7 +108,7 @@ struct SumCommand: NameListCommand {
                 }
                 let result = members.result(position, context)
                 hashing.clear()
-                for text in self.lines(algorithms, try result.get(), argument) {
+                for text in try self.lines(algorithms, result.get(), argument) {
                     try printLine(text, isZero: self.zero)
                 }
             } catch {
@@ -119,13 +126,19 @@ struct SumCommand: NameListCommand {
         var texts: [[UInt8]] = []
         try sources.registry.forEachMember(of: selection, context) { name, source in
             let source = try sources.decoded(source, context)
-            texts += self.lines(algorithms, try hashing.digests(of: source), name)
+            texts += try self.lines(algorithms, hashing.digests(of: source), name)
         }
         hashing.clear()
         for text in texts { try printLine(text, isZero: self.zero) }
     }
 
-    private func lines(_ algorithms: [CryptoDigest], _ digests: [[UInt8]], _ argument: String) -> [[UInt8]] {
+    private func lines(_ algorithms: [CryptoDigest], _ digests: [[UInt8]], _ argument: String) throws -> [[UInt8]] {
+        guard !self.json else {
+            let digests = JSONObject(zip(algorithms, digests).map { ($0.name, $1.hexadecimal) })
+            return [
+                Array(try jsonLine(["digests": digests, "locator": printableArgument(argument)] as JSONObject).utf8)
+            ]
+        }
         let isTagged = self.tag || algorithms.count > 1
         return zip(algorithms, digests).map { algorithm, digest in
             ChecksumLine.encode(

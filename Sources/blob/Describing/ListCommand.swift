@@ -146,7 +146,7 @@ struct ListCommand: ParsableCommand {
                 try body(member, nil)
                 return true
             }
-            guard isFound else { throw BlobError(.notFound, "No member matches the pattern.", operation: "resolve") }
+            if !isFound, let selection { throw selection.noMatchError }
             return []
         } catch {
             var error = BlobError(wrapping: error)

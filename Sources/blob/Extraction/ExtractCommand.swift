@@ -57,11 +57,7 @@ struct ExtractCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("C"), .long],
-        help: ArgumentHelp(
-            "Extract to this folder.",
-            discussion: """
-                It is created if its parent folder exists.
-                """, valueName: "path"))
+        help: ArgumentHelp("Extract to this folder, which is created if necessary.", valueName: "path"))
     var directory = "."
 
     @Flag(
@@ -99,7 +95,23 @@ struct ExtractCommand: ParsableCommand {
 
     @OptionGroup var source: SourceOptions
 
+    @Option(
+        help: .advanced(
+            "Remove this many leading folders from names; members without others are skipped.", valueName: "count"))
+    var stripComponents = 0
+
+    @Option(
+        name: .customLong("exclude"),
+        help: .advanced(
+            "Skip members that match this pattern, and everything in such folders (may be repeated).",
+            valueName: "glob"))
+    var excluded: [String] = []
+
+    @Flag(help: .advanced("Print the names of the files and folders that would be written, and write nothing."))
+    var dryRun = false
+
     func validate() throws {
+        guard self.stripComponents >= 0 else { throw ValidationError("--strip-components cannot be negative.") }
         guard !self.source.reading.decode else {
             throw ValidationError("'blob extract' cannot be used with -z: members are extracted unchanged.")
         }
@@ -116,24 +128,29 @@ struct ExtractCommand: ParsableCommand {
             ProgressLine(self.progress), of: readsAll ? [self.locator] : nil, readsAll: readsAll)
         let registry = sources.registry
         let (archive, locator, globs) = try self.archive(registry, context)
-        let folder = try OutputFolder(
-            path: Array(self.directory.utf8), isReplacing: self.overwrite,
-            makesLinksRelative: self.absoluteLinks == .relative)
+        let makesLinksRelative = self.absoluteLinks == .relative
+        let folder =
+            self.dryRun
+            ? nil
+            : try OutputFolder(
+                path: Array(self.directory.utf8), isReplacing: self.overwrite, makesLinksRelative: makesLinksRelative)
         let extractor = Extractor(
-            locator, folder, globs, maximumCount: self.maxMembers, endsAtError: self.failFast)
+            locator, folder, globs, excluding: self.excluded, strippedCount: self.stripComponents,
+            makesLinksRelative: makesLinksRelative, maximumCount: self.maxMembers, endsAtError: self.failFast)
         let copier = Copier(
             extractor.output, limit: self.maxBytes?.value ?? Self.defaultMaximumByteCount, rate: self.limitRate,
             progress: progress, context)
         defer { copier.finish() }
         do {
-            defer { folder.finish() }
-            try archive.forEachSource(where: globs.isEmpty ? nil : extractor.isSelected, context) { member, source in
+            defer { folder?.finish() }
+            let isAll = globs.isEmpty && self.excluded.isEmpty
+            try archive.forEachSource(where: isAll ? nil : extractor.isSelected, context) { member, source in
                 try extractor.extract(member, source, copier)
             }
         } catch {
             let error = BlobError(wrapping: error)
             guard extractor.firstError != nil, error.code != .cancelled else {
-                folder.removeIfNew()
+                folder?.removeIfNew()
                 throw error
             }
             copier.finish()
@@ -145,7 +162,7 @@ struct ExtractCommand: ParsableCommand {
             extractor.reportSkipped()
         }
         guard extractor.firstError != nil || extractor.skippedCount > 0 else { return }
-        folder.removeIfNew()
+        folder?.removeIfNew()
         throw ExitCode(extractor.firstError?.code.exitStatus ?? Self.skippedStatus)
     }
 
@@ -161,7 +178,7 @@ struct ExtractCommand: ParsableCommand {
             }
             return (archive, locator, globs)
         } catch {
-            guard error.code == .unsupported, globs.isEmpty, let container = locator.container,
+            guard [.unsupported, .notFound].contains(error.code), globs.isEmpty, let container = locator.container,
                 case .name(let name) = locator.selectors.last,
                 (try? registry.source(for: container.origin, context: context))?.traits.contains(.repeatable) == true
             else { throw error }

@@ -7,11 +7,15 @@ import BlobStreamsStandard
 final class Extractor {
     let output = MemberOutput()
     private let archive: BlobLocator
-    private let folder: OutputFolder
+    /// The folder; nil to print only the names of members.
+    private let folder: OutputFolder?
     private let globs: [(text: String, pattern: MemberPattern)]
     private var usedGlobs: Set<Int> = []
     /// The first member names, searched for a suggestion if no member matches an exact name.
     private var names: [String] = []
+    private let excluded: [MemberPattern]
+    private let strippedCount: Int
+    private let makesLinksRelative: Bool
     private let maximumCount: Int
     private let endsAtError: Bool
     private var count = 0
@@ -30,14 +34,21 @@ final class Extractor {
     /// - Parameters:
     ///   - globs: The patterns that select members, and everything in a selected folder; an empty array selects all
     ///     members.
+    ///   - excluded: The patterns of members that are not selected, as everything in such a folder.
+    ///   - strippedCount: The number of leading folders to remove from names; see ``BlobMember/droppingFolders(_:)``.
+    ///   - makesLinksRelative: True to make absolute symbolic links relative.
     ///   - maximumCount: The maximum number of selected members, and of created folders.
     ///   - endsAtError: True to throw the first error of a member.
-    init(_ archive: BlobLocator, _ folder: OutputFolder, _ globs: [String], maximumCount: Int, endsAtError: Bool) {
+    init(
+        _ archive: BlobLocator, _ folder: OutputFolder?, _ globs: [String], excluding excluded: [String],
+        strippedCount: Int, makesLinksRelative: Bool, maximumCount: Int, endsAtError: Bool
+    ) {
         self.archive = archive
         self.folder = folder
-        self.globs = globs.map { glob in
-            (glob, MemberPattern(glob.hasSuffix("/") ? glob.dropLast() : glob[...]))
-        }
+        let pattern = { (glob: String) in MemberPattern(glob.hasSuffix("/") ? glob.dropLast() : glob[...]) }
+        self.globs = globs.map { ($0, pattern($0)) }
+        (self.excluded, self.strippedCount) = (excluded.map(pattern), strippedCount)
+        self.makesLinksRelative = makesLinksRelative
         self.maximumCount = maximumCount
         self.endsAtError = endsAtError
     }
@@ -48,17 +59,19 @@ final class Extractor {
     func extract(
         _ member: BlobMember, _ source: any BlobInputStreamDataSource, _ copier: Copier
     ) throws {
-        guard self.isSelected(member) else { return }
+        guard self.isSelected(member), let renamed = member.droppingFolders(self.strippedCount) else { return }
         self.count += 1
         do {
             try self.checkCount()
-            if let fault = self.folder.safetyFault(of: member), !self.endsAtError { return self.skip(member, fault) }
-            if Verbosity.isVerbose {
+            if let fault = self.safetyFault(of: renamed), !self.endsAtError || self.folder == nil {
+                return self.skip(member, fault)
+            }
+            if Verbosity.isVerbose || self.folder == nil {
                 // The progress line may be on the same terminal.
                 copier.finish()
-                try printLine(member.printableName)
+                try printLine(renamed.printableName)
             }
-            try self.make(member, source, copier)
+            if let folder { try self.make(renamed, in: folder, source, copier) }
             // A single member may need many folders.
             try self.checkCount()
         } catch {
@@ -97,7 +110,7 @@ final class Extractor {
     func hasReported(_ error: BlobError) -> Bool { error.message == self.lastMessage }
 
     private func checkCount() throws(BlobError) {
-        guard max(self.count, self.folder.folderCount) <= self.maximumCount else {
+        guard max(self.count, self.folder?.folderCount ?? 0) <= self.maximumCount else {
             throw BlobError(
                 .limitExceeded, "There are more members or folders than the limit of \(self.maximumCount).")
         }
@@ -105,6 +118,7 @@ final class Extractor {
 
     /// Returns true if a pattern selects the member, and marks the matching patterns as used.
     func isSelected(_ member: BlobMember) -> Bool {
+        guard !self.excluded.contains(where: { $0.matches(member.name, orItsFolder: true) }) else { return false }
         guard !self.globs.isEmpty else { return true }
         if self.names.count < NamedMemberSource.maximumNameCount,
             self.globs.contains(where: { !$0.pattern.hasWildcard })
@@ -116,18 +130,22 @@ final class Extractor {
         return !numbers.isEmpty
     }
 
+    private func safetyFault(of member: BlobMember) -> BlobError? {
+        OutputFolder.safetyFault(of: member, makesLinksRelative: self.makesLinksRelative)
+    }
+
     private func make(
-        _ member: BlobMember, _ source: any BlobInputStreamDataSource, _ copier: Copier
+        _ member: BlobMember, in folder: OutputFolder, _ source: any BlobInputStreamDataSource, _ copier: Copier
     ) throws {
         try member.checkHeader()
         switch member.kind {
-        case .directory: try self.folder.makeFolder(member)
-        case .symbolicLink: try self.folder.makeSymbolicLink(member)
-        case .hardLink where member.byteCount ?? 0 == 0: try self.folder.makeHardLink(member)
+        case .directory: try folder.makeFolder(member)
+        case .symbolicLink: try folder.makeSymbolicLink(member)
+        case .hardLink where member.byteCount ?? 0 == 0: try folder.makeHardLink(member)
         case .special:
-            throw self.folder.safetyFault(of: member) ?? BlobError(.unsupported, "The member is a special file.")
+            throw self.safetyFault(of: member) ?? BlobError(.unsupported, "The member is a special file.")
         case .file, .hardLink:
-            let file = try self.folder.makeFile(member)
+            let file = try folder.makeFile(member)
             defer { file.discard() }
             // An empty member without a checksum leaves nothing to check. In a cpio archive, a later hard link holds
             // the content.
@@ -135,7 +153,7 @@ final class Extractor {
                 self.output.file = file
                 try copier.copy(source, matching: nil)
             }
-            try self.folder.commit(file)
+            try folder.commit(file)
         }
     }
 
@@ -144,7 +162,7 @@ final class Extractor {
         for (number, glob) in self.globs.enumerated() where !self.usedGlobs.contains(number) {
             let hasName = !glob.pattern.hasWildcard && number < NamedMemberSource.maximumSuggestionCount
             let name = hasName ? Suggestion.nearest(to: glob.text, among: self.names) : nil
-            let advice = name.map { " Did you mean '\($0)'?" } ?? ""
+            let advice = name.map { " Did you mean '\($0)'?" } ?? glob.pattern.advice
             let error = BlobError(
                 .notFound, "No member matches '\(printable(glob.text))'.\(advice)", operation: "read",
                 locator: self.archive.description)
@@ -159,6 +177,21 @@ final class MemberOutput: ByteOutput {
     var file: NewFile?
 
     func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) { try self.file?.write(bytes) }
+}
+
+extension BlobMember {
+    /// Returns the member without the first names of its path and of the target of a hard link, as tar(1) does; nil if
+    /// no name remains.
+    fileprivate func droppingFolders(_ count: Int) -> BlobMember? {
+        guard count > 0 else { return self }
+        let slash = UInt8(ascii: "/")
+        let rest = { (path: [UInt8]) in Array(path.split(separator: slash).dropFirst(count).joined(separator: [slash]))
+        }
+        var member = self
+        member.name = rest(self.name)
+        if self.kind == .hardLink { member.linkTarget = self.linkTarget.map(rest) }
+        return member.name.isEmpty ? nil : member
+    }
 }
 
 extension BlobError {

@@ -42,6 +42,11 @@ struct PassOptions: ParsableArguments {
 
     @OptionGroup var listed: ListedLocatorOptions
 
+    @Flag(
+        name: [.customShort("L"), .customLong("location")],
+        help: .advanced("Accepted as by curl: redirects are always followed."))
+    var followsRedirections = false
+
     func validate() throws {
         guard (0..<Int.max).contains(self.retry ?? 0) else { throw ValidationError("--retry cannot be negative.") }
         try Seconds.validate(self.retryMaxTime, "--retry-max-time")

@@ -90,8 +90,11 @@ extension BlobRegistry {
             (member.kind == .file || member.kind == .hardLink) && self.pattern.matches(member.name)
         }
 
-        static func noMatchError(_ argument: String) -> BlobError {
-            BlobError(.notFound, "No member matches the pattern.", operation: "resolve", locator: argument)
+        var noMatchError: BlobError {
+            BlobError(
+                .notFound, "No member matches the pattern '\(printable(self.pattern.text))'.\(self.pattern.advice)",
+                operation: "resolve",
+                locator: "\(self.prefix)\(self.pattern.text)")
         }
     }
 
@@ -124,7 +127,7 @@ extension BlobRegistry {
             isFound = true
             try body("\(selection.prefix)\(member.printableName)", source)
         }
-        guard isFound else { throw MemberSelection.noMatchError("\(selection.prefix)\(selection.pattern.text)") }
+        guard isFound else { throw selection.noMatchError }
     }
 
     /// Returns the pattern for members at the end of an argument; nil for any other argument.
@@ -174,7 +177,7 @@ extension BlobRegistry {
             return true
         }
         guard !isName else { return [argument] }
-        guard !members.isEmpty else { throw MemberSelection.noMatchError(argument) }
+        guard !members.isEmpty else { throw selection.noMatchError }
         return members.map { member in
             guard counts[member.name] == 1 else { return "\(selection.prefix)@\(member.index)" }
             let text = "\(selection.prefix)\(member.printableName)"

@@ -62,6 +62,12 @@ struct MemberPattern {
         self.appendCharacters(&encoded)
     }
 
+    /// A sentence for a pattern that matches no name but might match names in folders; empty for any other pattern.
+    var advice: String {
+        let isForOneFolder = self.text.contains("*") && !self.text.contains("/") && !self.hasAnyPath
+        return isForOneFolder ? " '*' does not match '/': try '**/\(printable(self.text))'." : ""
+    }
+
     private mutating func appendCharacters(_ bytes: inout [UInt8]) {
         self.pieces += Self.characters(bytes[...]).map { .character($0) }
         bytes = []

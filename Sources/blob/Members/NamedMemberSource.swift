@@ -108,7 +108,9 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         }
         let pattern = BlobMember.printable(self.name)
         return error.replacingMessage(
-            isEmpty ? "The archive has no members." : "No member matches the pattern '\(pattern)'.")
+            isEmpty
+                ? "The archive has no members."
+                : "No member matches the pattern '\(pattern)'.\(MemberPattern(pattern[...]).advice)")
     }
 
     private static func lastComponent(of name: [UInt8]) -> ArraySlice<UInt8>? {

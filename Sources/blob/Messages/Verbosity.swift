@@ -24,8 +24,16 @@ struct VerbosityOptions: ParsableArguments {
                 """))
     var verbose = false
 
+    @Flag(name: [.customShort("s"), .customLong("silent")], help: .advanced("Do the same as --quiet."))
+    var silent = false
+
+    @Flag(
+        name: [.customShort("S"), .customLong("show-error")],
+        help: .advanced("Accepted as by curl: errors are always printed."))
+    var showsErrors = false
+
     func validate() throws {
-        guard !self.quiet || !self.verbose else { throw ValidationError("-q cannot be used with -v.") }
+        guard !self.quiet && !self.silent || !self.verbose else { throw ValidationError("-q cannot be used with -v.") }
     }
 }
 
@@ -44,7 +52,7 @@ enum Verbosity {
     private static let hasProof = Locked(false)
 
     static func set(_ options: VerbosityOptions) {
-        self.state.withLock { ($0.isQuiet, $0.isVerbose) = (options.quiet, options.verbose) }
+        self.state.withLock { ($0.isQuiet, $0.isVerbose) = (options.quiet || options.silent, options.verbose) }
         guard options.verbose else { return }
         IndexNotice.observe { notice in
             guard self.state.withLock({ $0.notices.insert(notice).inserted }) else { return }

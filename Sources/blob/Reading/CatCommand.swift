@@ -71,6 +71,11 @@ struct CatCommand: NameListCommand {
 
     @OptionGroup var source: SourceOptions
 
+    @Flag(
+        name: [.customShort("O"), .customLong("remote-name")],
+        help: .advanced("Write each source to a file of its name in the current folder, as 'blob fetch' does."))
+    var remoteName = false
+
     func validate() throws {
         guard self.ranges == nil || self.locators.count == 1 && self.pass.fromFile == nil else {
             throw ValidationError("--ranges requires exactly one locator.")
@@ -92,6 +97,10 @@ struct CatCommand: NameListCommand {
             throw ValidationError(
                 "--resume with --output requires one whole locator, without --max-bytes and --verify-first.")
         }
+        guard !self.remoteName || self.output == nil && self.pass.fromFile == nil && !isPart && !isChecked else {
+            throw ValidationError(
+                "-O requires whole locators, without -o, --from-file, --max-bytes and --verify-first.")
+        }
     }
 
     /// The output file to resume as `blob fetch` does; nil if no file is resumed.
@@ -99,11 +108,11 @@ struct CatCommand: NameListCommand {
 
     func run() throws {
         let context = try self.pass.makeContext(self.source)
-        if let output = self.resumedOutput {
-            let item = Fetch.Item(arguments: self.locators)
+        if self.remoteName || self.resumedOutput != nil {
+            let items = self.locators.map { Fetch.Item(arguments: [$0]) }
             let sources = self.pass.makeSources(self.source)
             return try Fetch(
-                [item], sources, BlobDownloadOptions(), context, to: output, rate: self.limitRate, self.pass
+                items, sources, BlobDownloadOptions(), context, to: self.resumedOutput, rate: self.limitRate, self.pass
             ).run()
         }
         try withOutput(to: self.output) { output in try Cat(self, output, context).copyAll() }

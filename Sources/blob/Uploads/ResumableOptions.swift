@@ -26,7 +26,8 @@ struct ResumableOptions: ParsableArguments {
                 many bytes it has received and sends the rest, until 8 (or --retry) errors in a row make no progress. \
                 If the command is killed, running it again resumes the upload. If the source has changed, or the \
                 server no longer has the upload, it starts from the beginning. For s3://bucket/key, use s3: parts that \
-                the store already has are not sent again. Without it, uploaded parts are deleted after an error.
+                the store already has are not sent again. Without it, uploaded parts are deleted after an error. The \
+                default value is s3 for s3:// URLs and tus for others.
                 """))
     var resumption = Resumption.none
 

@@ -57,6 +57,9 @@ struct UploadCommand: ParsableCommand {
 
     @OptionGroup var source: SourceOptions
 
+    @Flag(help: .advanced("Print the length of each source, its name and its URL, and send nothing."))
+    var dryRun = false
+
     func validate() throws {
         guard self.url.isEmpty || self.url.contains("://") else {
             throw ValidationError(
@@ -80,6 +83,7 @@ struct UploadCommand: ParsableCommand {
     }
 
     private func validateForm() throws {
+        guard !self.dryRun else { throw ValidationError("-F cannot be used with --dry-run.") }
         guard self.arguments.count == 1 else { throw ValidationError("With -F, the URL must be the only argument.") }
         guard self.request.contentEncoding == .identity else {
             throw ValidationError("--content-encoding cannot be used with -F.")
@@ -172,6 +176,7 @@ struct UploadCommand: ParsableCommand {
 
     func run() throws {
         let context = self.request.limited(try self.source.makeContext())
+        guard !self.dryRun else { return try self.printItems(context) }
         guard !self.isS3Target else { return try self.uploadToS3(context) }
         guard self.form.parts.isEmpty else { return try self.sendForm(context) }
         // Created before the first byte is sent, so that nothing is sent for an invalid request.
@@ -186,6 +191,24 @@ struct UploadCommand: ParsableCommand {
         try WebUploads(
             items, upload, self.request, self.list, self.makeOutput(items), items.sources, offset: self.startOffset
         ).run(context)
+    }
+
+    /// Prints a line for each source, and sends nothing.
+    private func printItems(_ context: BlobContext) throws {
+        try self.checkSeveral()
+        let items = try self.items(context)
+        let failures = SourceFailures(isFailFast: false)
+        for item in items.items {
+            do {
+                let byteCount = try item.source(items.sources, context).info(context).byteCount
+                try printLine(
+                    "\(byteCount.map { "\($0)" } ?? "-")  \(printableArgument(item.name)) -> \(printableURL(item.url))")
+            } catch {
+                try failures.record(error)
+            }
+        }
+        for error in items.errors { try failures.record(error) }
+        try failures.end()
     }
 
     private func makeOutput(_ items: UploadItems) throws(BlobError) -> AnswerOutput {

@@ -37,6 +37,11 @@ struct WebOptions: ParsableArguments {
                 """, valueName: "user:pass"))
     var user: String?
 
+    @Option(
+        name: [.customShort("A"), .customLong("user-agent")],
+        help: .advanced("Send this text as the header field User-Agent.", valueName: "text"))
+    var userAgent: String?
+
     func validate() throws {
         guard self.user?.contains(":") ?? true else {
             throw ValidationError("-u requires USER:PASSWORD; there is no prompt for the password.")
@@ -54,16 +59,18 @@ struct WebOptions: ParsableArguments {
 
     /// Returns the fields of ``headers``, including fields from files.
     func fields(_ context: BlobContext) throws -> [BlobHTTPField] {
-        try self.headers.flatMap { header in
-            header.hasPrefix("@")
-                ? try Self.fields(in: String(header.dropFirst()), context) : [try Self.field(header)]
-        }
+        let agent = try self.userAgent.map { [try Self.field("User-Agent: \($0)")] } ?? []
+        return try agent
+            + self.headers.flatMap { header in
+                header.hasPrefix("@")
+                    ? try Self.fields(in: String(header.dropFirst()), context) : [try Self.field(header)]
+            }
     }
 
     /// A copy of these options for the sources of an upload, without the values meant for the receiver.
     var withoutCredentials: WebOptions {
         var options = self
-        (options.headers, options.user) = ([], nil)
+        (options.headers, options.user, options.userAgent) = ([], nil, nil)
         return options
     }
 
@@ -81,7 +88,9 @@ struct WebOptions: ParsableArguments {
     ) -> BlobRegistry {
         let settings = connection.settings
         let registry = store.applied(to: registry, settings)
-        guard !self.headers.isEmpty || (self.headerFile ?? self.user) != nil || settings != BlobTransferSettings()
+        guard
+            !self.headers.isEmpty || (self.headerFile ?? self.user ?? self.userAgent) != nil
+                || settings != BlobTransferSettings()
         else {
             return registry
         }

@@ -332,5 +332,84 @@ import Testing
         // The folder was made for nothing.
         #expect(self.folder.names == ["a.tgz"])
     }
+
+    /// As by tar(1), the folders of hard links too.
+    @Test func foldersAreRemovedFromNames() throws {
+        let path = try self.make(
+            "a.tgz",
+            """
+            add("p/", type=tarfile.DIRTYPE, mode=0o755)
+            add("p/a", b"a")
+            add("p/d/b", b"b")
+            add("p/d/h", type=tarfile.LNKTYPE, target="p/d/b")
+            add("top", b"t")
+            add("p/../../x", b"x")
+            """)
+        let outcome = try self.extract(path, "--strip-components", "1")
+        #expect(outcome.ending == .status(1) && outcome.errorText.contains("#p/../../x"), "\(outcome.errorText)")
+        #expect(self.names == ["a", "d", "d/b", "d/h"])
+        #expect(self.folder.read("out/d/h") == "b")
+        try FileManager.default.removeItem(atPath: self.folder.path("out"))
+        expect(try self.extract(path, "--strip-components=2", "p/d/b"), prints: "")
+        #expect(self.names == ["b"])
+        expect(try self.extract(path, "--strip-components=-1"), failsWith: "invalidArgument", 64)
+    }
+
+    @Test func membersAreExcludedByPatterns() throws {
+        let path = try self.sample()
+        expect(try self.extract(path, "--exclude", "d/deep", "--exclude", "**/*.sh", "--exclude", "h"), prints: "")
+        #expect(self.names == ["d", "d/b.txt", "l"])
+        try FileManager.default.removeItem(atPath: self.folder.path("out"))
+        expect(try self.extract(path, "d", "--exclude", "d/*.txt"), prints: "")
+        #expect(self.names == ["d", "d/deep", "d/deep/c.json"])
+    }
+
+    @Test func aDryRunPrintsWhatWouldBeWritten() throws {
+        let outcome = try self.extract(
+            self.make("a.tgz", "add('p/a', b'a'); add('p/b', b'b'); add('/c', b'c'); add('p/d', b'd')"), "--dry-run",
+            "--strip-components", "0", "--exclude", "p/b")
+        #expect(outcome.ending == .status(1) && outcome.text == "p/a\np/d\n", "\(outcome)")
+        #expect(outcome.errorText.hasSuffix("blob: 1 member was skipped for safety.\n"))
+        #expect(self.folder.names == ["a.tgz"])
+    }
+
+    @Test func aFolderIsCreatedWithItsParents() throws {
+        let path = try self.sample()
+        let deep = { (name: String, globs: String...) in
+            try Launch(["extract", path] + globs + ["-C", self.folder.path(name)]).run()
+        }
+        for name in ["1/2/3", "4/5/"] {
+            expect(try deep(name, "d/b.txt"), prints: "")
+            #expect(self.folder.read("\(name)/d/b.txt") == "b")
+        }
+        // Without a member, nothing remains of them.
+        expect(try deep("6/7/8", "none"), failsWith: "notFound", 66)
+        #expect(self.folder.names == ["1", "4", "a.tgz"])
+        try self.folder.write("", to: "file")
+        expect(try deep("file/x", "d"), failsWith: "notFound", 66)
+    }
+
+    @Test func aFolderBehindAMarkNeedsNoSlash() throws {
+        let path = try self.sample()
+        for argument in ["\(path)#d/deep", "\(path)#d/deep/"] {
+            expect(try self.extract(argument, "--overwrite"), prints: "")
+            #expect(self.names == ["d", "d/deep", "d/deep/c.json"])
+        }
+        expect(try self.extract("\(path)#none"), failsWith: "notFound", 66, saying: "'none'")
+    }
+
+    @Test func aPatternForOneFolderSaysHowToMatchInAll() throws {
+        let path = try self.sample()
+        expect(
+            try self.extract(path, "*.json"), failsWith: "notFound", 66,
+            saying: "No member matches '*.json'. '*' does not match '/': try '**/*.json'.")
+        expect(try self.extract(path, "**/*.json"), prints: "")
+        for command in ["cat", "sum", "ls", "test"] {
+            let outcome = try Launch(command, "\(path)#*.json").run()
+            #expect(outcome.ending == .status(66))
+            #expect(outcome.errorText.contains("'*.json'. '*' does not match '/': try '**/*.json'."), "\(command)")
+            #expect(try !Launch(command, "\(path)#x/*.json").run().errorText.contains("try"), "\(command)")
+        }
+    }
 }
 #endif

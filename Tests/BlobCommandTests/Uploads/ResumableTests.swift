@@ -218,5 +218,24 @@ import Testing
         expect(try self.upload("tus", path, 1).run(), failsWith: "unavailable", 69)
         #expect(!self.folder.names.contains("state"))
     }
+
+    /// The value of the option may be omitted.
+    @Test func tusIsTheDefaultForWebServers() throws {
+        let (receiver, port) = try startReceiver(in: self.store)
+        defer { receiver.send(SIGKILL) }
+        let path = try self.folder.write("content", to: "x")
+        let url = "http://127.0.0.1:\(port)/"
+        for arguments in [["--resumable", path, url], [path, url, "--resumable"], [path, "--resumable", url, "-v"]] {
+            let outcome = try Launch(["upload", "--state", self.state] + arguments).run()
+            #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+            #expect(outcome.text.hasPrefix("\(url)files/"))
+        }
+        // As for a store, whose endpoint may follow.
+        let store = try Launch(
+            "upload", path, "s3://bucket/key", "--resumable", "--endpoint-url", "http://127.0.0.1:1",
+            "--no-sign-request", "--retry", "0", "--state", self.state
+        ).run()
+        expect(store, failsWith: "unavailable", 69, saying: "s3://bucket/key")
+    }
 }
 #endif

@@ -193,5 +193,23 @@ import Testing
             expect(outcome, failsWith: "invalidArgument", 64)
         }
     }
+
+    @Test func aDryRunSendsNothing() throws {
+        let server = try RecordingServer { _ in RecordingServer.answer("201 Created") }
+        let url = "http://127.0.0.1:\(server.port)/"
+        try self.folder.makeFolder("d")
+        try self.folder.write("four", to: "d/a b")
+        let dry = { (arguments: String...) in
+            try Launch(["upload", "--dry-run"] + arguments).inFolder(self.folder).run()
+        }
+        expect(try dry("d", "x", url), prints: "4  d/a b -> \(url)d/a%20b\n7  x -> \(url)x\n")
+        expect(try dry("x", "\(url)other"), prints: "7  x -> \(url)other\n")
+        expect(try dry("x", "s3://bucket/p/"), prints: "7  x -> s3://bucket/p/x\n")
+        expect(try dry("x", "http://user:secret@127.0.0.1:1/"), prints: "7  x -> http://***@127.0.0.1:1/x\n")
+        expect(try dry("none", "x", url), failsWith: "notFound", 66, after: Array("7  x -> \(url)x\n".utf8))
+        expect(try dry("x", "d", "\(url)x"), failsWith: "invalidArgument", 64)
+        expect(try dry("-F", "a=b", url), failsWith: "invalidArgument", 64)
+        #expect(server.requests.isEmpty)
+    }
 }
 #endif

@@ -222,5 +222,34 @@ import Testing
             #expect(try Launch("upload", "--help").run().ending == .status(0))
         }
     }
+
+    /// What curl accepts is accepted where sources are read.
+    @Test func theHabitsOfCurlAreAccepted() throws {
+        let server = try RecordingServer { _ in RecordingServer.answer("200 OK", [], Array("text".utf8)) }
+        let url = "http://127.0.0.1:\(server.port)/file.txt"
+        expect(try Launch("cat", "-sSL", url, "--user-agent", "agent/1").run(), prints: "text")
+        #expect(server.requests.last?.value(of: "user-agent") == "agent/1")
+        expect(try Launch("cat", "-A", "two words", "-H", "X: y", url).run(), prints: "text")
+        #expect(server.requests.last?.value(of: "user-agent") == "two words")
+        #expect(server.requests.last?.value(of: "x") == "y")
+        for command in ["sum", "test"] {
+            #expect(try Launch(command, "-L", "--silent", "--show-error", url).run().ending == .status(0))
+        }
+        expect(try Launch("cat", "-s", "-v", url).run(), failsWith: "invalidArgument", 64)
+        let secret = try Launch("cat", "-A", "a\nB: c", url).run()
+        expect(secret, failsWith: "invalidArgument", 64)
+    }
+
+    @Test func aSourceIsWrittenUnderItsName() throws {
+        let (folder, server) = (try TemporaryFolder(), try ObjectServer(makeContent(100_000)))
+        let outcome = try Launch("cat", "-O", server.url).inFolder(folder).run()
+        #expect(outcome.ending == .status(0) && outcome.output.isEmpty, "\(outcome.errorText)")
+        let name = try #require(server.url.split(separator: "/").last)
+        let isEqual = try readFile(folder.path(String(name))) == makeContent(100_000)
+        #expect(isEqual && folder.names == [String(name)])
+        for options in [["-o", "x"], ["--offset", "1"], ["--max-bytes", "5"]] {
+            expect(try Launch(["cat", "-O", server.url] + options).run(), failsWith: "invalidArgument", 64)
+        }
+    }
 }
 #endif
