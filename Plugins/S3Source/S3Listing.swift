@@ -14,11 +14,6 @@ package struct S3Listing: Sendable {
         package let modificationTime: Date?
     }
 
-    /// The position of the next page in a list.
-    package struct Continuation: Sendable, Equatable {
-        fileprivate let token: String
-    }
-
     private let address: S3Address
     private let store: S3Service
 
@@ -34,19 +29,19 @@ package struct S3Listing: Sendable {
         (self.address, self.store) = (try S3Address(locator, mayBePrefix: true), store)
     }
 
-    /// Returns a page of at most 1,000 objects, in the order of the store, and the position of the next page.
+    /// Returns a page of at most 1,000 objects, in the order of the store, and the token of the next page.
     ///
-    /// - Parameter position: The position after the previous page; nil for the first page.
-    /// - Returns: The objects, and nil as the position after the last page.
+    /// - Parameter token: The token of the page; nil for the first page.
+    /// - Returns: The objects, and the token of the next page; nil after the last page.
     /// - Throws: ``BlobError/Code/notFound`` and ``BlobError/Code/permissionDenied`` by the response of the store;
     ///   ``BlobError/Code/corrupted`` for an invalid response; the errors of the connection, after 5 repetitions.
     package func page(
-        _ position: Continuation? = nil, _ context: BlobContext
-    ) async throws(BlobError) -> (objects: [Object], next: Continuation?) {
+        _ token: String? = nil, _ context: BlobContext
+    ) async throws(BlobError) -> (objects: [Object], next: String?) {
         let encoded = { (text: [UInt8]) in PercentEncoding.encode(text, leaving: S3Address.segmentCharacters) }
         var call = S3Call(parameters: [("list-type", "2"), ("encoding-type", "url")])
         if !self.address.key.isEmpty { call.parameters.append(("prefix", encoded(self.address.key))) }
-        if let position { call.parameters.append(("continuation-token", encoded(Array(position.token.utf8)))) }
+        if let token { call.parameters.append(("continuation-token", encoded(Array(token.utf8)))) }
         var bucket = self.address
         bucket.key = []
         do throws(BlobError) {
@@ -58,9 +53,10 @@ package struct S3Listing: Sendable {
                     .map { (element) throws(BlobError) in try self.object(element, isEncoded) }
                 guard list.text(of: "IsTruncated") == "true" else { return (objects, nil) }
                 // The same token would repeat the same request without end.
-                guard let token = list.text(of: "NextContinuationToken"), !token.isEmpty, token != position?.token
-                else { throw S3Client.corrupted("half a list of objects") }
-                return (objects, Continuation(token: token))
+                guard let next = list.text(of: "NextContinuationToken"), !next.isEmpty, next != token else {
+                    throw S3Client.corrupted("half a list of objects")
+                }
+                return (objects, next)
             }
         } catch {
             var error = error

@@ -56,10 +56,8 @@ struct FormCommand: ParsableCommand {
             printToStandardError("Content-Type: \(body.contentType)\n\(length)")
         }
         try withOutput(to: self.output) { output in
-            let copier = Copier(
-                output, limit: nil,
-                progress: ProgressSum(
-                    ProgressLine(self.progress, writesData: output is StandardOutput), of: 1), context)
+            let line = ProgressLine(self.progress, writesData: output is StandardOutput)
+            let copier = Copier(output, limit: nil, progress: ProgressSum(line, of: 1), context)
             defer { copier.finish() }
             try copier.copy(body, at: ByteOffset.start(self.offset?.value ?? 0, in: body, context))
         }

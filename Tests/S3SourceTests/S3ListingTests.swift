@@ -29,7 +29,7 @@ import Testing
     }
 
     private func locators(_ listing: S3Listing) async throws -> [String] {
-        var (locators, position): ([String], S3Listing.Continuation?) = ([], nil)
+        var (locators, position): ([String], String?) = ([], nil)
         repeat {
             let page = try await listing.page(position, BlobContext())
             locators += page.objects.map(\.locator)

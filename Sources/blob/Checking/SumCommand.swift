@@ -135,9 +135,8 @@ struct SumCommand: NameListCommand {
     private func lines(_ algorithms: [CryptoDigest], _ digests: [[UInt8]], _ argument: String) throws -> [[UInt8]] {
         guard !self.json else {
             let digests = JSONObject(zip(algorithms, digests).map { ($0.name, $1.hexadecimal) })
-            return [
-                Array(try jsonLine(["digests": digests, "locator": printableArgument(argument)] as JSONObject).utf8)
-            ]
+            let object: JSONObject = ["digests": digests, "locator": printableArgument(argument)]
+            return [Array(try jsonLine(object).utf8)]
         }
         let isTagged = self.tag || algorithms.count > 1
         return zip(algorithms, digests).map { algorithm, digest in

@@ -10,7 +10,8 @@ struct ListCommand: ParsableCommand {
         discussion: """
             Names are printed in the form accepted after a '#': control characters, '%', bytes that are not UTF-8, \
             '!', '#' and a leading '@' are written as %XX. Files in a folder and its subfolders, and objects in a store \
-            below a URL that ends with '/', are printed in the form accepted as arguments. If the exit status is 0, the listing has passed every check.
+            below a URL that ends with '/', are printed in the form accepted as arguments. If the exit status is 0, \
+            the listing has passed every check.
 
             EXAMPLES:
               blob ls -l --human backup.tgz
@@ -119,18 +120,16 @@ struct ListCommand: ParsableCommand {
         if let prefix = locator.s3Prefix {
             let settings = try self.source.connection.checkedSettings(context)
             let listing = try S3Listing(prefix, options: self.source.s3.options(settings))
-            var position: S3Listing.Continuation?
+            var token: String?
             repeat {
-                let (objects, next) = try waiting { [position] () throws(BlobError) in
-                    try await listing.page(position, context)
-                }
-                for object in objects {
+                let page = try waiting { [token] () throws(BlobError) in try await listing.page(token, context) }
+                for object in page.objects {
                     let member = BlobMember(
                         index: 0, name: [], byteCount: object.byteCount, modificationTime: object.modificationTime)
                     try body(member, object.locator)
                 }
-                position = next
-            } while position != nil
+                token = page.next
+            } while token != nil
             return []
         }
         do {

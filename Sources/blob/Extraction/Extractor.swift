@@ -184,9 +184,7 @@ extension BlobMember {
     /// no name remains.
     fileprivate func droppingFolders(_ count: Int) -> BlobMember? {
         guard count > 0 else { return self }
-        let slash = UInt8(ascii: "/")
-        let rest = { (path: [UInt8]) in Array(path.split(separator: slash).dropFirst(count).joined(separator: [slash]))
-        }
+        let rest = { (path: [UInt8]) in Array(path.split(separator: 0x2F).dropFirst(count).joined(separator: [0x2F])) }
         var member = self
         member.name = rest(self.name)
         if self.kind == .hardLink { member.linkTarget = self.linkTarget.map(rest) }

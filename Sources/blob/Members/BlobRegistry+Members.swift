@@ -93,8 +93,7 @@ extension BlobRegistry {
         var noMatchError: BlobError {
             BlobError(
                 .notFound, "No member matches the pattern '\(printable(self.pattern.text))'.\(self.pattern.advice)",
-                operation: "resolve",
-                locator: "\(self.prefix)\(self.pattern.text)")
+                operation: "resolve", locator: "\(self.prefix)\(self.pattern.text)")
         }
     }
 
