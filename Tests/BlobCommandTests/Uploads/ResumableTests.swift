@@ -235,7 +235,7 @@ import Testing
             "upload", path, "s3://bucket/key", "--resumable", "--endpoint-url", "http://127.0.0.1:1",
             "--no-sign-request", "--retry", "0", "--state", self.state
         ).run()
-        expect(store, failsWith: "unavailable", 69, saying: "s3://bucket/key")
+        expect(store, failsWith: "unavailable", 69, saying: "/bucket/key")
     }
 }
 #endif
