@@ -4,8 +4,8 @@ import Foundation
 @_exported import FoundationNetworking
 
 extension URLRequest {
-    /// False, because a length set manually would be sent along with `Transfer-Encoding: chunked`, which no request may
-    /// contain (RFC 9112, section 6.2).
+    /// False, because a length set manually would be sent along with `Transfer-Encoding: chunked`, and no request may
+    /// contain both (RFC 9112, section 6.2).
     static let sendsLengthOfStreams = false
 }
 #else

@@ -109,8 +109,8 @@ package final class BlockIndex: CacheableIndex, BlockList {
 
     /// Decodes a section.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recording produces, before memory is allocated for more
-    ///   blocks than the compressed data can hold.
+    /// - Throws: ``BlobError/Code/corrupted`` if the bytes are not a valid section. The error is thrown before memory
+    ///   is allocated for more blocks than the compressed data can hold.
     convenience init(decoding bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
         guard try reader.varint() == Self.version else { throw reader.failure("has an unsupported version") }

@@ -142,7 +142,7 @@ package struct IndexFile: Sendable {
         case index(IndexDescriptor, IndexTable)
         /// An unusable index: damaged, truncated, from another version or for another origin.
         case unusable
-        /// A file that the user named but that is not an index of this user.
+        /// A file that the user specified, but that is not an index or is not owned by the user.
         case otherFile
         case unreadable(BlobError)
     }

@@ -87,7 +87,7 @@ package struct IndexReader: Sendable {
     }
 }
 
-/// An encoder of the numbers in an index, for ``IndexReader``. Numbers of fixed size are little-endian.
+/// An encoder of the numbers in an index, which ``IndexReader`` decodes. Numbers of fixed size are little-endian.
 package struct IndexWriter: Sendable {
     /// The bytes written so far.
     package private(set) var bytes: [UInt8] = []

@@ -103,7 +103,7 @@ extension Kit {
     }
 }
 
-/// Runs `body` on new threads and waits for all of them; the source may need the threads of Dispatch.
+/// Runs `body` on new threads and waits for all of them. Does not use Dispatch, whose threads the source may need.
 private func concurrently(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     let signal = WaitSignal()
     for index in 0..<count {

@@ -51,7 +51,7 @@ extension Kit {
         }
     }
 
-    /// Returns the name of a call that takes long although it must never block; nil if all are quick.
+    /// Returns the name of a call that takes too long although it must never block; nil if all calls are quick.
     private func slowCall(at byteOffset: Int64, isMatching: Bool) throws -> String? {
         var slow: String?
         let source = try self.makeSource()

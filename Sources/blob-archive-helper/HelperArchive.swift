@@ -16,7 +16,7 @@ final class HelperArchive {
     private let format: String
     /// The number of members so far.
     private var count = 0
-    /// True if names in no declared character set are taken to be Japanese.
+    /// True if names without a declared character set are assumed to be Japanese.
     private var isJapanese = false
     /// The offset in the member after the last byte that libarchive returned.
     private var dataEnd: Int64 = 0

@@ -199,7 +199,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         context.writeAndFlush(self.wrapOutboundOut(.head(head)), promise: nil)
     }
 
-    /// Returns the status for a number, with a reason phrase if the number is not yet registered.
+    /// Returns the status for a status code. SwiftNIO has no reason phrase for 104, so it is specified here.
     private static func status(_ number: Int) -> HTTPResponseStatus {
         number == 104
             ? .custom(code: 104, reasonPhrase: "Upload Resumption Supported") : HTTPResponseStatus(statusCode: number)

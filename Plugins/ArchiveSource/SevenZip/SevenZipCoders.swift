@@ -220,7 +220,7 @@ enum SevenZipMethod {
     static let branches: Set<UInt64> = [0x0A, 0x0B]
 
     static let copy: UInt8 = 0
-    /// The methods of the coders that need memory of their own, and of AES decryption.
+    /// The methods that need special treatment: those whose memory is limited (LZMA2, LZMA, PPMd), BCJ2, and AES.
     static let (lzma2, lzma, bcj2, ppmd, aes): (UInt64, UInt64, UInt64, UInt64, UInt64) =
         (0x21, 0x03_01_01, 0x03_03_01_1B, 0x03_04_01, 0x06_F1_07_01)
 

@@ -94,8 +94,8 @@ extension JournalEntry {
         var sha256: String?
     }
 
-    /// The length of the text `,"sum":"0123456789abcdef"}`, which ends a line: the first 8 bytes of the SHA-256 of the
-    /// preceding bytes.
+    /// The length of the text `,"sum":"0123456789abcdef"}`, which ends a line. The sum is the first 8 bytes of the
+    /// SHA-256 of the preceding bytes, in hexadecimal.
     private static let sumByteCount = 26
 
     /// Returns the line of the entry, with its line ending: one JSON object.

@@ -207,7 +207,8 @@ struct JournalState {
         self = state
     }
 
-    /// The assets that were added to plain albums, in order, by the name of the album.
+    /// The assets that were added to each plain album, in the order in which they were added, keyed by the name of the
+    /// album.
     var lists: [String: [UUID]] { self.listed.mapValues(\.values) }
 
     private mutating func apply(_ entry: JournalEntry) {

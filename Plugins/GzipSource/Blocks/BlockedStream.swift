@@ -73,7 +73,7 @@ final class BlockedStream: StreamOverReader {
     private var buffer: Window?
     /// True if no more blocks follow.
     private var isOver = false
-    /// True if the last read of the base returned no bytes yet.
+    /// True if no bytes were available at the last read of the base.
     private var isStarved = false
 
     /// The bytes that were read but are not yet in a batch.

@@ -145,7 +145,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         }
     }
 
-    /// Ends all observers, because no more changes will come. Must not be called while a thread delivers.
+    /// Ends all observers, because no more changes will come. Must not be called while a thread is delivering changes.
     func end() {
         let observers = self.lock.withLock { _ in
             self.hasEnded = true

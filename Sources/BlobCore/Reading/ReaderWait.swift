@@ -142,7 +142,7 @@ extension BlobReader {
     /// Reads to the end, waiting while no bytes are available.
     ///
     /// - Parameters:
-    ///   - byteCount: The size of the memory in bytes; by default 128 KiB, the size at which reading from the page
+    ///   - byteCount: The size of the buffer in bytes; by default 128 KiB, the size at which reading from the page
     ///     cache is fastest.
     ///   - body: A closure that receives the bytes of each read, which are valid during the call.
     package func forEachPiece(

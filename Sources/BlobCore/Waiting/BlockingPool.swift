@@ -23,7 +23,7 @@ package final class BlockingPool: Sendable {
     /// The default stall time, far longer than opening a file takes, and short compared with a wait for the network.
     package static let defaultStallTime = Duration.milliseconds(10)
 
-    /// The number of threads that a pool starts at once, without waiting for busy ones.
+    /// The number of threads up to which a pool starts a new thread immediately, without waiting for a busy one.
     package static let promptThreadCount = max(2, ProcessInfo.processInfo.activeProcessorCount)
 
     /// The maximum number of threads that are started at a time, on the thread that runs the timers.

@@ -128,7 +128,7 @@ package struct JPEGSegments: Sequence, IteratorProtocol {
 
     package init(_ bytes: HeaderBytes) { self.bytes = bytes }
 
-    /// Returns the next marker, and the range of the content after the length of its segment.
+    /// Returns the next marker, and the range of its segment's content, which follows the length field.
     package mutating func next() -> (marker: UInt8, content: Range<Int64>)? {
         while let head = self.bytes.bytes(at: self.offset, count: 4), head[0] == 0xFF {
             switch head[1] {

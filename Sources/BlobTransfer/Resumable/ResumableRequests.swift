@@ -201,7 +201,7 @@ struct ResumableRequests: Sendable {
             throw self.failure("The server's response to the creation request does not contain the URL of the upload.")
         }
         guard url.origin == self.origin else {
-            throw self.failure("The server placed the upload on another server, \(url), which is not followed.")
+            throw self.failure("The server created the upload on another server (\(url)), to which nothing is sent.")
         }
         return url.text
     }

@@ -79,7 +79,7 @@ struct ErrorText {
 func report(_ error: BlobError) {
     var error = error
     if error.code == .notRegistered, error.message.contains("AssetLibrarySource") {
-        error = error.replacingMessage("This build does not include the asset library, which requires the trait Photos.")
+        error = error.replacingMessage("The asset library requires the trait Photos, which this build lacks.")
     }
     error = error.suggestingSchemes(of: .standard)
     let text = ErrorText(error.remedy?.advice.map(error.adding) ?? error)

@@ -41,7 +41,7 @@ struct CatCommand: NameListCommand {
 
     @Option(
         help: .advanced(
-            "Print the ranges of a locator that this file ('-': standard input) lists as 'OFFSET LENGTH' lines."))
+            "Print only the ranges that this file lists, one 'OFFSET LENGTH' per line ('-': standard input)."))
     var ranges: String?
 
     @Option(

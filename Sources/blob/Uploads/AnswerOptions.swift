@@ -180,7 +180,7 @@ struct RequestFacts {
     var url: String
 }
 
-/// A text with variables for the facts about a request, as in curl's `--write-out`.
+/// A format string whose variables stand for facts about a request, as in curl's `--write-out`.
 struct WriteOutFormat: ExpressibleByArgument {
     private enum Variable: String {
         case httpCode = "http_code"

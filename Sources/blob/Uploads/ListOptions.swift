@@ -17,7 +17,7 @@ struct ListOptions: ParsableArguments {
         help: ArgumentHelp(
             "Also upload the sources that this file lists.",
             discussion: """
-                The list has one locator per line, or is NUL-terminated; '-' is standard input.
+                The list has one locator per line, or locators that each end with a NUL; '-' is standard input.
                 """, valueName: "file"))
     var fromFile: String?
 
