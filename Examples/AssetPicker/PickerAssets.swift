@@ -27,14 +27,14 @@ actor PickerAssets {
 
     /// Returns the page that begins at an index. Requesting the first page lists the catalogue again.
     func page(from index: Int) async throws -> Page {
-        if index == 0 || self.assets.isEmpty { try await self.list() }
+        if index == 0 || self.assets.isEmpty { try await self.loadAssets() }
         let assets = self.assets.dropFirst(max(0, index)).prefix(Self.pageCount)
         return Page(total: self.assets.count, assets: Array(assets))
     }
 
     /// Returns the assets with these identifiers; nil if any of them is not in the list.
     func assets(_ ids: [String]) async throws -> [PickerAsset]? {
-        if self.assets.isEmpty { try await self.list() }
+        if self.assets.isEmpty { try await self.loadAssets() }
         let indices = ids.compactMap { self.indices[$0] }
         return indices.count == ids.count ? indices.map { self.assets[$0] } : nil
     }
@@ -43,7 +43,7 @@ actor PickerAssets {
         try await self.work.value { [catalogue] in try catalogue.thumbnail(of: id) }
     }
 
-    private func list() async throws {
+    private func loadAssets() async throws {
         let all = try await self.work.value { [catalogue] in try catalogue.assets() }
         self.assets = all.filter { self.offers($0.mediaType ?? "application/octet-stream") }
         self.indices = [:]

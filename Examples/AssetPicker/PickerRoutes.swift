@@ -15,8 +15,8 @@ struct PickerResponse: Sendable {
 /// Responds to the requests of the page.
 struct PickerRoutes: Sendable {
     /// The time after which a page that waits for a change must send another request, less than
-    /// ``RequestDeadline/limit``.
-    private static let waiting = Duration.seconds(20)
+    /// ``RequestDeadline/timeLimit``.
+    private static let maximumWait = Duration.seconds(20)
 
     /// The time in seconds for which the browser caches a thumbnail.
     private static let thumbnailAge = 3600
@@ -24,10 +24,10 @@ struct PickerRoutes: Sendable {
     private let session: PickerSession
     private let assets: PickerAssets
     private let uploads: PickerUploads
-    private let limit: Int
+    private let maximumSelectionCount: Int
 
     init(_ session: PickerSession, _ assets: PickerAssets, _ uploads: PickerUploads, limit: Int) {
-        (self.session, self.assets, self.uploads, self.limit) = (session, assets, uploads, limit)
+        (self.session, self.assets, self.uploads, self.maximumSelectionCount) = (session, assets, uploads, limit)
     }
 
     /// Responds to a request. An error becomes a status and a text.
@@ -56,7 +56,8 @@ struct PickerRoutes: Sendable {
                 return self.refusal(.badRequest, "Expected from=INDEX.")
             }
             let page = try await self.assets.page(from: index)
-            return try Self.json(AssetsAnswer(limit: self.limit, total: page.total, assets: page.assets))
+            return try Self.json(
+                AssetsAnswer(limit: self.maximumSelectionCount, total: page.total, assets: page.assets))
         case (.GET, "thumbnails"):
             guard let id = query.removingPercentEncoding else { return self.refusal(.badRequest, "thumbnails?ID") }
             return await self.thumbnail(of: id)
@@ -64,7 +65,7 @@ struct PickerRoutes: Sendable {
             guard let version = Self.number("after", in: query) else {
                 return self.refusal(.badRequest, "after=VERSION")
             }
-            let queue = await self.uploads.queue(after: version, within: Self.waiting)
+            let queue = await self.uploads.queue(after: version, within: Self.maximumWait)
             return try Self.json(UploadsAnswer(version: queue.version, uploads: queue.items))
         case (.POST, "uploads"): return try await self.add(body)
         case (.DELETE, "uploads"):
@@ -81,8 +82,8 @@ struct PickerRoutes: Sendable {
         guard let ids = try? JSONDecoder().decode([String].self, from: body), !ids.isEmpty else {
             return self.refusal(.badRequest, "Expected an array of asset identifiers.")
         }
-        guard ids.count <= self.limit else {
-            return self.refusal(.badRequest, "At most \(self.limit) assets can be chosen at once.")
+        guard ids.count <= self.maximumSelectionCount else {
+            return self.refusal(.badRequest, "At most \(self.maximumSelectionCount) assets can be chosen at once.")
         }
         guard let assets = try await self.assets.assets(ids) else {
             return self.refusal(.badRequest, "One of the assets no longer exists.")

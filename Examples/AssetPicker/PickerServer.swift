@@ -23,7 +23,7 @@ struct PickerServer: Sendable {
     ///
     /// - Throws: ``BlobError/Code/unavailable`` if the port is taken, most likely by another picker with this folder.
     init(keepingStateIn folder: URL, _ routes: (PickerSession) -> PickerRoutes) async throws {
-        var session = PickerSession.stored(in: folder)
+        var session = PickerSession.load(from: folder)
         do {
             self.channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)

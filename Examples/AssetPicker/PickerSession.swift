@@ -43,7 +43,7 @@ struct PickerSession: Codable, Equatable, Sendable {
     // MARK: The file
 
     /// Returns the session of an earlier run, so that open pages keep working, or otherwise a new session.
-    static func stored(in folder: URL) -> PickerSession {
+    static func load(from folder: URL) -> PickerSession {
         let session = try? JSONDecoder().decode(PickerSession.self, from: Data(contentsOf: self.file(in: folder)))
         return session ?? PickerSession()
     }

@@ -8,7 +8,7 @@ final class RequestDeadline: ChannelDuplexHandler {
     typealias OutboundIn = HTTPServerResponsePart
 
     /// The time limit for a whole request, and for its whole response.
-    static let limit = TimeAmount.seconds(60)
+    static let timeLimit = TimeAmount.seconds(60)
 
     private var timer: Scheduled<Void>?
 
@@ -34,7 +34,7 @@ final class RequestDeadline: ChannelDuplexHandler {
 
     private func restart(_ context: ChannelHandlerContext) {
         self.timer?.cancel()
-        self.timer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.limit) { context.close(promise: nil) }
+        self.timer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.timeLimit) { context.close(promise: nil) }
     }
 }
 #endif

@@ -14,7 +14,7 @@ package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked
     private let completionSignal = DispatchSemaphore(value: 0)
     private var bytes = Data()
     private var outcome = Result<URLResponse?, any Error>.success(nil)
-    private var end = BlobStreamState()
+    private var finalState = BlobStreamState()
 
     /// Begins to send a request.
     ///
@@ -37,7 +37,7 @@ package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked
     ///   arrived before the end of the body.
     package func answer() throws -> String {
         self.completionSignal.wait()
-        if let error = self.end.error { throw error }
+        if let error = self.finalState.error { throw error }
         let response: URLResponse?
         do {
             response = try self.outcome.get()
@@ -47,10 +47,10 @@ package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked
         let status = (response as? HTTPURLResponse)?.statusCode ?? 0
         let text = String(decoding: self.bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
         guard (200...299).contains(status) else { throw BlobError(.refused, "The server answered \(status): \(text)") }
-        guard self.end.isAtEnd else {
+        guard self.finalState.isAtEnd else {
             throw BlobError(
                 .truncated, "The server responded before the body had been read to its end.",
-                byteOffset: self.end.byteOffset)
+                byteOffset: self.finalState.byteOffset)
         }
         return "\(status) \(text)"
     }
@@ -76,7 +76,7 @@ package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked
 
     package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         self.outcome = error.map { .failure($0) } ?? .success(task.response)
-        self.end = self.body.state.value
+        self.finalState = self.body.state.value
         // On Linux, the session does not close the stream, so a writer at the other end of a pair would wait.
         self.body.close()
         self.completionSignal.signal()

@@ -59,13 +59,13 @@ private struct Parser {
     }
 
     mutating func takeItems() throws(BlobError) -> [FormArgument.Item] {
-        switch self.next {
+        switch self.nextByte {
         case UInt8(ascii: "@"):
             var items: [FormArgument.Item] = []
             repeat {
                 self.position += 1
                 items.append(try self.takeItem(endingAt: UInt8(ascii: ",")) { .file(locator: $0) })
-            } while self.next == UInt8(ascii: ",")
+            } while self.nextByte == UInt8(ascii: ",")
             return items
         case UInt8(ascii: "<"):
             self.position += 1
@@ -81,14 +81,14 @@ private struct Parser {
         }
     }
 
-    private var next: UInt8? { self.position < self.bytes.count ? self.bytes[self.position] : nil }
+    private var nextByte: UInt8? { self.position < self.bytes.count ? self.bytes[self.position] : nil }
 
     private mutating func takeItem(
         endingAt end: UInt8?, _ content: (String) -> FormArgument.Content
     ) throws(BlobError) -> FormArgument.Item {
         var item = FormArgument.Item(content: content(try self.takeWord(endingAt: end)))
         var isInType = false
-        while self.next == UInt8(ascii: ";") {
+        while self.nextByte == UInt8(ascii: ";") {
             self.position += 1
             let start = self.position
             self.skipSpaces()
@@ -113,11 +113,11 @@ private struct Parser {
     /// Consumes a quoted word, or a word that ends at a `;` or `end`, without surrounding spaces.
     private mutating func takeWord(endingAt end: UInt8?) throws(BlobError) -> String {
         self.skipSpaces()
-        guard self.next == UInt8(ascii: "\""), let word = self.takeQuoted() else {
+        guard self.nextByte == UInt8(ascii: "\""), let word = self.takeQuoted() else {
             return self.takePlain(endingAt: end)
         }
         self.skipSpaces()
-        guard self.next == nil || self.next == UInt8(ascii: ";") || self.next == end else {
+        guard self.nextByte == nil || self.nextByte == UInt8(ascii: ";") || self.nextByte == end else {
             throw BlobError(.invalidArgument, "Unexpected text after the closing quote of a value.")
         }
         return word
@@ -145,7 +145,7 @@ private struct Parser {
 
     private mutating func takePlain(endingAt end: UInt8?) -> String {
         let start = self.position
-        while let next, next != UInt8(ascii: ";"), next != end { self.position += 1 }
+        while let next = self.nextByte, next != UInt8(ascii: ";"), next != end { self.position += 1 }
         var word = self.bytes[start..<self.position]
         while word.last?.isSpace == true { word.removeLast() }
         return text(word)
@@ -163,7 +163,7 @@ private struct Parser {
     }
 
     private mutating func skipSpaces() {
-        while self.next?.isSpace == true { self.position += 1 }
+        while self.nextByte?.isSpace == true { self.position += 1 }
     }
 
     /// Consumes `word`, ignoring case; returns false if other text follows.

@@ -8,7 +8,7 @@ package enum MediaType {
     /// The media type of a file of unknown content (HTML standard, and RFC 2046, section 4.5.1).
     package static let unknown = "application/octet-stream"
 
-    private static let byExtension = [
+    private static let mediaTypesByExtension = [
         "7z": "application/x-7z-compressed", "avif": "image/avif", "bmp": "image/bmp", "csv": "text/csv",
         "css": "text/css", "gif": "image/gif", "gz": "application/gzip", "heic": "image/heic", "heif": "image/heif",
         "htm": "text/html", "html": "text/html", "jpeg": "image/jpeg", "jpg": "image/jpeg", "js": "text/javascript",
@@ -20,12 +20,12 @@ package enum MediaType {
     ]
 
     /// Returns the media type for the extension after the last dot of a name; nil if the extension is not in the table.
-    package static func named(_ fileName: String) -> String? {
+    package static func mediaType(ofFileName fileName: String) -> String? {
         guard let dot = fileName.lastIndex(of: ".") else { return nil }
-        return self.byExtension[fileName[fileName.index(after: dot)...].lowercased()]
+        return self.mediaTypesByExtension[fileName[fileName.index(after: dot)...].lowercased()]
     }
 
-    /// The number of bytes that ``identified(by:)`` examines.
+    /// The number of bytes that ``mediaType(of:)`` examines.
     package static let signatureByteCount = 12
 
     private static let signatures: [(offset: Int, bytes: [UInt8], mediaType: String)] = [
@@ -45,13 +45,13 @@ package enum MediaType {
     ]
 
     /// Returns the media type of a file that begins with these bytes; nil if no signature matches.
-    package static func identified(by bytes: UnsafeRawBufferPointer) -> String? {
+    package static func mediaType(of bytes: UnsafeRawBufferPointer) -> String? {
         self.signatures.first { bytes.dropFirst($0.offset).starts(with: $0.bytes) }?.mediaType
     }
 
     /// Returns the media type found at the beginning of a source; nil if no type was found, or if the source cannot be
     /// read twice. Reading the body reports any error.
-    package static func identified(
+    package static func mediaType(
         byBeginningOf source: any BlobInputStreamDataSource, _ context: BlobContext
     ) -> String? {
         guard source.traits.contains(.repeatable), let reader = try? source.open(context: context) else { return nil }
@@ -60,7 +60,7 @@ package enum MediaType {
         return try? bytes.withUnsafeMutableBytes { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
             while output.freeCapacity > 0, try reader.readBlocking(into: &output) == .bytes {}
-            return self.identified(by: UnsafeRawBufferPointer(rebasing: buffer[..<output.finalize(for: buffer)]))
+            return self.mediaType(of: UnsafeRawBufferPointer(rebasing: buffer[..<output.finalize(for: buffer)]))
         }
     }
 }

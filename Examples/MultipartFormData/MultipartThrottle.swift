@@ -27,23 +27,25 @@ public struct MultipartThrottle: Hashable, Sendable {
 /// Waits after each packet.
 struct Packets: BlobInspector {
     private let throttle: MultipartThrottle
-    private var rest: Int
+    private var remainingByteCount: Int
     /// The end of the current delay.
-    private var due: ContinuousClock.Instant?
+    private var resumptionTime: ContinuousClock.Instant?
 
-    init(_ throttle: MultipartThrottle) { (self.throttle, self.rest) = (throttle, throttle.packetByteCount) }
+    init(_ throttle: MultipartThrottle) {
+        (self.throttle, self.remainingByteCount) = (throttle, throttle.packetByteCount)
+    }
 
     mutating func readLimit() -> BlobReadLimit {
-        if let due {
+        if let due = self.resumptionTime {
             guard ContinuousClock.now >= due else { return .wait(until: due) }
-            (self.due, self.rest) = (nil, self.throttle.packetByteCount)
+            (self.resumptionTime, self.remainingByteCount) = (nil, self.throttle.packetByteCount)
         }
-        return .bytes(Int64(self.rest))
+        return .bytes(Int64(self.remainingByteCount))
     }
 
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
-        self.rest -= bytes.byteCount
-        if self.rest == 0 { self.due = .now + self.throttle.delay }
+        self.remainingByteCount -= bytes.byteCount
+        if self.remainingByteCount == 0 { self.resumptionTime = .now + self.throttle.delay }
         return 0..<bytes.byteCount
     }
 }

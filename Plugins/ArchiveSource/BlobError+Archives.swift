@@ -24,23 +24,23 @@ extension BlobError {
             .trailingData, "Unexpected data after the end of the \(format.rawValue) archive.", byteOffset: byteOffset)
     }
 
-    static let archiveHasChanged = BlobError(.changed, "The archive has changed since it was opened.")
+    static let archiveChangedError = BlobError(.changed, "The archive has changed since it was opened.")
 
-    static let staleTable = BlobError(.corrupted, "The table of members does not match the archive.")
+    static let staleTableError = BlobError(.corrupted, "The table of members does not match the archive.")
 
-    static func endsWithinMember(at byteOffset: Int64) -> BlobError {
+    static func truncatedMemberError(at byteOffset: Int64) -> BlobError {
         BlobError(.truncated, "The archive ends within the member.", byteOffset: byteOffset)
     }
 
-    static func withoutPassword(_ what: String) -> BlobError {
+    static func missingPasswordError(_ what: String) -> BlobError {
         BlobError(.encrypted, "\(what) is encrypted, but no password was given.", remedy: .password)
     }
 
-    static func withoutProof(_ what: String) -> BlobError {
+    static func unverifiablePasswordError(_ what: String) -> BlobError {
         BlobError(.encrypted, "\(what) is encrypted, but has no checksum to verify the password with.")
     }
 
-    static func wrongPassword(_ what: String, _ cause: BlobError? = nil) -> BlobError {
+    static func wrongPasswordError(_ what: String, _ cause: BlobError? = nil) -> BlobError {
         BlobError(.encrypted, "\(what) cannot be read: the password is wrong, or the archive is damaged.", cause: cause)
     }
 }
@@ -53,7 +53,7 @@ extension BlobContext {
     func password(of archive: BlobLocator?, for what: String) throws(BlobError) -> String {
         let password: String?
         do { password = try self.password?(archive) } catch { throw BlobError(wrapping: error) }
-        guard let password else { throw .withoutPassword(what) }
+        guard let password else { throw .missingPasswordError(what) }
         return password
     }
 }

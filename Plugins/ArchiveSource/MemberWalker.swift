@@ -23,7 +23,7 @@ protocol MemberWalker: AnyObject {
 
     /// The position of the member for ``go(to:index:)``; nil if the member can be reached only by a pass over the
     /// archive.
-    var place: Int64? { get }
+    var entryOffset: Int64? { get }
 
     /// Makes the next ``advance()`` move to the member with this index at this position.
     ///
@@ -62,7 +62,7 @@ extension MemberWalker {
     func isNamed(_ name: [UInt8]) -> Bool { self.entry.member.name == name }
 
     /// Nil, because a member can be reached only by a pass over the archive.
-    var place: Int64? { nil }
+    var entryOffset: Int64? { nil }
 
     func go(to place: Int64, index: Int) {
         preconditionFailure("This walker cannot jump to a member; it only reads sequentially.")
@@ -115,7 +115,7 @@ extension WalkerLayer {
     var isSequential: Bool { self.base.isSequential }
     var index: Int { self.base.index }
     var entry: ArchiveEntry { self.base.entry }
-    var place: Int64? { self.base.place }
+    var entryOffset: Int64? { self.base.entryOffset }
     var storedRange: Range<Int64>? { self.base.storedRange }
     var check: String? { self.base.check }
     func isNamed(_ name: [UInt8]) -> Bool { self.base.isNamed(name) }
@@ -137,7 +137,7 @@ struct ArchiveEntry {
     /// contained other members, so the index is uncertain.
     ///
     /// Nil if no bytes were skipped.
-    var gap: BlobError?
+    var incompletenessError: BlobError?
 
     /// - Parameter warning: The warning about a header that was read nevertheless; nil without a warning.
     init(member: BlobMember, warning: String? = nil, linkCount: UInt32 = 1) {
@@ -194,7 +194,7 @@ extension BlobMember {
     package func checkHeader() throws(BlobError) {
         guard let headerFault else { return }
         throw BlobError(
-            headerFault.holds("nconsistent") ? .inconsistent : .corrupted,
+            headerFault.containsText("nconsistent") ? .inconsistent : .corrupted,
             "The header of the member is not valid: \(headerFault.trimmingSuffix(".")).")
     }
 }
@@ -203,7 +203,8 @@ extension String {
     /// True for a warning that does not concern the bytes: a name in an unknown encoding, or access control lists and
     /// attributes that are not supported.
     fileprivate var isHarmless: Bool {
-        self.holds("be converted") || self.holds("acl") || self.holds("ACL") || self.holds("xattr")
+        self.containsText("be converted") || self.containsText("acl") || self.containsText("ACL")
+            || self.containsText("xattr")
     }
 }
 

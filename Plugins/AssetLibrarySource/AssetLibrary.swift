@@ -97,7 +97,7 @@ public final class AssetLibrary: Sendable {
     ///   from the file system.
     public static func create(at folder: URL) throws(BlobError) -> AssetLibrary {
         let files = LibraryFolder(folder)
-        try files.make()
+        try files.create()
         let catalogue = try Catalogue(in: files.path, isReadOnly: false)
         guard try catalogue.isEmpty() else {
             throw BlobError(
@@ -301,7 +301,7 @@ public final class AssetLibrary: Sendable {
         let facts = FactReader(path: helper, context)
         var count = 0
         try BlobError.wrapping {
-            try self.catalogue.forEachOriginal(where: Catalogue.lacksFacts) { original in
+            try self.catalogue.forEachOriginal(where: Catalogue.missingFactsCondition) { original in
                 try context.check()
                 guard let file = try? OriginalFile(self.folder.path(ofStored: original.path)) else { return }
                 let (media, isWhole) = try facts.describe(file)

@@ -9,7 +9,7 @@ final class FileDescriptor {
     private let file: Descriptor
 
     /// The descriptor for use in system calls.
-    var rawValue: CInt { self.file.number }
+    var rawValue: CInt { self.file.rawValue }
 
     /// True if ``readNow(into:at:)`` can determine which bytes are in the page cache.
     var canReadCached: Bool {
@@ -118,7 +118,7 @@ final class FileDescriptor {
     /// Returns the status, including the length of a block device, which `fstat(2)` does not report.
     private static func status(_ file: Descriptor, _ path: FilePath) throws(BlobError) -> FileStatus {
         var status = try file.status(named: path.text)
-        if status.isBlockDevice { status.byteCount = self.byteCount(ofDevice: file.number) }
+        if status.isBlockDevice { status.byteCount = self.byteCount(ofDevice: file.rawValue) }
         return status
     }
 

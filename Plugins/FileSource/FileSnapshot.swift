@@ -14,7 +14,7 @@ final class FileSnapshot {
     private let cancellation: BlobCancellation
     private let deadline: ContinuousClock.Instant?
     private var lastStatus: FileStatus
-    private var delivered = DeliveredBytes()
+    private var deliveredBytes = DeliveredBytes()
     /// The offset after the last delivered bytes.
     private var deliveredEnd: Int64 = 0
     private let growth: FileSource.GrowthPolicy
@@ -30,7 +30,7 @@ final class FileSnapshot {
     private var byteCount: Int64 { self.descriptor.status.byteCount }
 
     /// The extent of the delivered bytes to compare if the file has grown.
-    private var compared: DeliveredBytes.Extent { self.growth == .snapshot ? .last : .none }
+    private var comparedExtent: DeliveredBytes.Extent { self.growth == .snapshot ? .last : .none }
 
     /// Reads bytes, waiting for the device if necessary.
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws {
@@ -68,11 +68,11 @@ final class FileSnapshot {
             throw BlobError(.truncated, "The file ends before its stated size of \(self.byteCount) bytes.")
         }
         // Bytes that were read ahead but did not fit are read again.
-        if byteOffset != self.deliveredEnd { self.delivered = DeliveredBytes() }
+        if byteOffset != self.deliveredEnd { self.deliveredBytes = DeliveredBytes() }
         self.deliveredEnd = byteOffset + Int64(count)
         output.bytes.withUnsafeBytes { bytes in
             let new = UnsafeRawBufferPointer(rebasing: bytes[(bytes.count - count)..<bytes.count])
-            self.delivered.append(new, self.compared)
+            self.deliveredBytes.append(new, self.comparedExtent)
         }
     }
 
@@ -117,7 +117,7 @@ final class FileSnapshot {
 
     /// Reads the last delivered bytes again and compares them.
     private func compare() throws(BlobError) {
-        var proof = self.delivered.proof(self.compared)
+        var proof = self.deliveredBytes.proof(self.comparedExtent)
         let byteCount = proof.byteCount
         try withUnsafeTemporaryAllocation(byteCount: Int(byteCount), alignment: 16) { buffer throws(BlobError) in
             while proof.byteCount > 0 {
@@ -127,7 +127,7 @@ final class FileSnapshot {
                 proof.append(UnsafeRawBufferPointer(rebasing: rest[..<count]))
             }
         }
-        guard proof.byteCount == 0, proof.holds else {
+        guard proof.byteCount == 0, proof.isConfirmed else {
             throw BlobError(
                 .changed,
                 "The file was rewritten while it was being read: the \(byteCount) bytes before byte "

@@ -37,16 +37,16 @@ public struct GzipEncodedSource: BlobLayer {
 
     /// Returns the facts known without encoding: the name of the base with `.gz`, `application/gzip`, and a validator
     /// derived from the base's validator.
-    public func describe(_ context: BlobContext) throws -> BlobInfo { self.encoded(try self.base.info(context)) }
+    public func describe(_ context: BlobContext) throws -> BlobInfo { self.encodedInfo(try self.base.info(context)) }
 
     /// Opens the base at its start, without reading it.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
-        let encoder = try GzipEncoder(level: self.level, info: self.encoded)
+        let encoder = try GzipEncoder(level: self.level, info: self.encodedInfo)
         return .transform(try self.base.open(context: opening.context), encoder, startingAt: 0)
     }
 
     /// Returns the info of the encoded bytes, derived from the info of the base.
-    private func encoded(_ base: BlobInfo) -> BlobInfo {
+    private func encodedInfo(_ base: BlobInfo) -> BlobInfo {
         BlobInfo(
             mediaType: "application/gzip", name: base.name.map { "\($0).gz" },
             // Another version of zlib may produce other bytes.
@@ -69,7 +69,7 @@ final class GzipEncoder: BlobTransform {
     private var deflater: Deflater
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 64)
     /// The part of the buffer to deliver.
-    private var encoded: UnsafeRawBufferPointer
+    private var encodedBytes: UnsafeRawBufferPointer
     /// The number of bytes left to encode; nil before more bytes are collected.
     private var restByteCount: Int?
     private var isDone = false
@@ -84,7 +84,7 @@ final class GzipEncoder: BlobTransform {
         // the smallest output, 4 for the fastest.
         let header = GzipHeader.identification + [8, 0, 0, 0, 0, 0, level == 9 ? 2 : level < 2 ? 4 : 0, 255]
         self.buffer.copyBytes(from: header)
-        self.encoded = UnsafeRawBufferPointer(rebasing: self.buffer[..<header.count])
+        self.encodedBytes = UnsafeRawBufferPointer(rebasing: self.buffer[..<header.count])
     }
 
     deinit { self.buffer.deallocate() }
@@ -92,7 +92,7 @@ final class GzipEncoder: BlobTransform {
     func info(of base: BlobInfo) -> BlobInfo { self.encodedInfo(base) }
 
     func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) throws -> BlobStep {
-        while self.encoded.isEmpty, !self.isDone {
+        while self.encodedBytes.isEmpty, !self.isDone {
             let rest = self.restByteCount ?? input.byteCount
             if self.restByteCount == nil {
                 guard isLast || rest == Self.bufferByteCount else { return .needsInput }
@@ -104,9 +104,9 @@ final class GzipEncoder: BlobTransform {
             }
             input = input.extracting(droppingFirst: count)
         }
-        let count = output.append(contentsOf: self.encoded)
-        self.encoded = UnsafeRawBufferPointer(rebasing: self.encoded[count...])
-        return self.isDone && self.encoded.isEmpty ? .end : .full
+        let count = output.append(contentsOf: self.encodedBytes)
+        self.encodedBytes = UnsafeRawBufferPointer(rebasing: self.encodedBytes[count...])
+        return self.isDone && self.encodedBytes.isEmpty ? .end : .full
     }
 
     /// Encodes more bytes, and returns the number of bytes consumed.
@@ -121,7 +121,7 @@ final class GzipEncoder: BlobTransform {
         }
         // If there is no room for the trailer at the end, the next call appends it; zlib then reports the end again.
         self.restByteCount = isAtEnd || output.freeCapacity == 0 ? rest.count : nil
-        self.encoded = UnsafeRawBufferPointer(rebasing: self.buffer[..<output.finalize(for: self.buffer)])
+        self.encodedBytes = UnsafeRawBufferPointer(rebasing: self.buffer[..<output.finalize(for: self.buffer)])
         return bytes.count - rest.count
     }
 }

@@ -79,7 +79,7 @@ public struct GzipSource: BlobLayer {
     let library: InflateLibrary
     let tuning: GzipTuning
     let holder: IndexCache<GzipIndex>
-    private let reached = CachedFacts<ReachedPoints>()
+    private let reachedPoints = CachedFacts<ReachedPoints>()
 
     /// The minimum number of compressed bytes for which an index is worth its space, about ten milliseconds of
     /// decoding.
@@ -128,7 +128,7 @@ public struct GzipSource: BlobLayer {
     /// member, modulo 2^32.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
         let baseInfo = try self.base.info(context)
-        return self.decoded(baseInfo, try self.holder.index(of: baseInfo, context))
+        return self.decodedInfo(baseInfo, try self.holder.index(of: baseInfo, context))
     }
 
     /// Passes on the hint for the compressed bytes, whose ranges are known only from an index.
@@ -148,7 +148,7 @@ public struct GzipSource: BlobLayer {
         let baseInfo = try self.base.info(context)
         let openBase = { try self.base.open(matching: baseInfo.validator, context: context) }
         if let index = try self.holder.index(of: baseInfo, context) {
-            let info = self.decoded(baseInfo, index)
+            let info = self.decodedInfo(baseInfo, index)
             let stream = IndexedStream(
                 index, IndexedOpening(source: self, baseValidator: baseInfo.validator, context: context), info: info,
                 at: opening.byteOffset
@@ -169,9 +169,9 @@ public struct GzipSource: BlobLayer {
     ) -> BlobBody {
         let job = DecodingJob(source: self, recorder: recorder, context: opening.context)
         return .deferred(base) { baseInfo, _ in
-            let info = info ?? self.decoded(baseInfo, nil)
+            let info = info ?? self.decodedInfo(baseInfo, nil)
             try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
-            let reached = self.reached.facts(of: baseInfo) { ReachedPoints() }
+            let reached = self.reachedPoints.facts(of: baseInfo) { ReachedPoints() }
             let start = reached.last(before: opening.byteOffset)
             guard start.byteOffset > 0 else { return try self.body(base, job, at: start, info: info, reached) }
             base.close()
@@ -212,7 +212,7 @@ public struct GzipSource: BlobLayer {
     }
 
     /// Returns the info of the decoded bytes, derived from the info of the base.
-    func decoded(_ base: BlobInfo, _ index: GzipIndex?) -> BlobInfo {
+    func decodedInfo(_ base: BlobInfo, _ index: GzipIndex?) -> BlobInfo {
         BlobInfo(
             byteCount: index?.layout.byteCount, name: base.name.map(self.format.decodedName),
             validator: base.validator.map { .combined(self.format.rawValue, [$0]) },
@@ -237,7 +237,7 @@ extension GzipSource: BlobIndexing {
         let base = try self.base.open(context: context)
         defer { base.close() }
         let job = DecodingJob(source: self, recorder: recorder, context: context)
-        let pass = DecodingPass(base, waits: true, try job.makeDecoder())
+        let pass = DecodingPass(base, isBlocking: true, try job.makeDecoder())
         var reported: Int64 = 0
         let byteCount = try pass.drain(context) {
             context.eventSink?(BlobEvent(.bytes, base.byteOffset - reported))
@@ -288,7 +288,7 @@ extension GzipSource: IndexVerifying {
         }
         let unindexed = GzipSource(
             self.base, format: self.format, index: .none, library: self.library, tuning: self.tuning)
-        let reader = try unindexed.open(matching: self.decoded(baseInfo, nil).validator, context: context)
+        let reader = try unindexed.open(matching: self.decodedInfo(baseInfo, nil).validator, context: context)
         defer { reader.close() }
         var verification = IndexVerification(
             index, IndexedOpening(source: self, baseValidator: baseInfo.validator, context: context))

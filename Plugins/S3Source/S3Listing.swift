@@ -54,7 +54,7 @@ package struct S3Listing: Sendable {
                 guard list.text(of: "IsTruncated") == "true" else { return (objects, nil) }
                 // The same token would repeat the same request without end.
                 guard let next = list.text(of: "NextContinuationToken"), !next.isEmpty, next != token else {
-                    throw S3Client.corrupted("half a list of objects")
+                    throw S3Client.corruptionError("half a list of objects")
                 }
                 return (objects, next)
             }
@@ -70,7 +70,7 @@ package struct S3Listing: Sendable {
         // As in the query of a URL, a '+' is a space.
         let key = isEncoded ? PercentEncoding.decode(text.utf8.map { $0 == 0x2B ? 0x20 : $0 }) : Array(text.utf8)
         guard let key, !key.isEmpty, let byteCount = element.text(of: "Size").flatMap({ Int64($0) }), byteCount >= 0
-        else { throw S3Client.corrupted("an object without key or size") }
+        else { throw S3Client.corruptionError("an object without key or size") }
         var address = self.address
         address.key = key
         // Stores differ in the fraction of the seconds.

@@ -31,7 +31,7 @@ package struct Block: Sendable {
     /// The checksum of the format that the decoder verifies; nil if the block has none.
     var check: String?
     /// The restart point after the block, whose decoded offset is not known yet; nil if the data lists its blocks.
-    var next: RestartPoint?
+    var nextPoint: RestartPoint?
     /// The approximate memory for the bytes and for decoding them, in bytes.
     var memoryByteCount: Int
     /// Returns a decoder of the block.
@@ -71,7 +71,7 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
     private var block: Block
     private let computesChecksum: Bool
     private var sum = CRC32()
-    private var usedCount = 0
+    private var usedByteCount = 0
 
     /// The decoder and the compressed bytes; nil and empty at the end.
     private var decoder: (any BlockDecoder)?
@@ -93,8 +93,10 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
     var isStreamed: Bool { self.block.isStreamed }
 
     /// The restart point after the block, once the block is at its end; nil if the data lists its blocks.
-    var next: RestartPoint? {
-        self.block.next.map { RestartPoint(bitOffset: $0.bitOffset, byteOffset: self.byteOffset, detail: $0.detail) }
+    var nextPoint: RestartPoint? {
+        self.block.nextPoint.map {
+            RestartPoint(bitOffset: $0.bitOffset, byteOffset: self.byteOffset, detail: $0.detail)
+        }
     }
 
     /// The checksum of the format that is verified at the end; nil if the block has none.
@@ -120,16 +122,16 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
     /// - Throws: ``BlobError/Code/corrupted`` if the block is damaged, or its lengths are not the expected ones.
     func decode(into output: inout OutputRawSpan, more: () throws -> [UInt8] = { [] }) throws {
         while output.freeCapacity > 0, let decoder {
-            if self.usedCount == self.bytes.count { (self.bytes, self.usedCount) = (try more(), 0) }
+            if self.usedByteCount == self.bytes.count { (self.bytes, self.usedByteCount) = (try more(), 0) }
             let start = output.byteCount
             var used = 0
             let isAtEnd = try self.bytes.withUnsafeBytes { bytes in
-                var input = UnsafeRawBufferPointer(rebasing: bytes[self.usedCount...])
+                var input = UnsafeRawBufferPointer(rebasing: bytes[self.usedByteCount...])
                 let count = input.count
                 defer { used = count - input.count }
                 return try decoder.decode(&input, into: &output)
             }
-            self.usedCount += used
+            self.usedByteCount += used
             self.byteCount += Int64(output.byteCount - start)
             if self.computesChecksum {
                 output.bytes.withUnsafeBytes { self.sum.update(UnsafeRawBufferPointer(rebasing: $0[start...])) }
@@ -141,7 +143,7 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
                 }
                 continue
             }
-            try self.finish(isWhole: self.usedCount == self.bytes.count && more().isEmpty)
+            try self.finish(isWhole: self.usedByteCount == self.bytes.count && more().isEmpty)
         }
     }
 

@@ -9,9 +9,9 @@ package final class BlockAccess: Sendable {
     private final class Facts: Sendable {
         /// The table of the blocks; nil if the data has none.
         let table: BlockTable?
-        let reached = ReachedPoints()
+        let reachedPoints = ReachedPoints()
         /// The block that the last reader had not finished when it was closed; nil if there is none.
-        let parked = Locked<OpenBlock?>(nil)
+        let parkedBlock = Locked<OpenBlock?>(nil)
 
         init(table: BlockTable?) { self.table = table }
     }
@@ -33,7 +33,7 @@ package final class BlockAccess: Sendable {
     /// - Complexity: Reads the table. If the content has a validator, the table is read only once for each version of
     ///   the content.
     package func table(_ base: BlockBase) throws -> BlockTable? {
-        try BlockFormat.named(self.scheme).flatMap { try self.facts(base, $0).table }
+        try BlockFormat.format(named: self.scheme).flatMap { try self.facts(base, $0).table }
     }
 
     /// Returns a body of the decoded bytes from an offset on; nil if the data has no blocks, or no blocks worth using.
@@ -49,17 +49,17 @@ package final class BlockAccess: Sendable {
         _ base: BlockBase, at byteOffset: Int64, info: BlobInfo, index: BlockIndex? = nil,
         recording: BlockRecording? = nil, makeFallbackBody: @escaping (Int64) throws -> BlobBody
     ) throws -> BlobBody? {
-        guard let format = BlockFormat.named(self.scheme) else { return nil }
+        guard let format = BlockFormat.format(named: self.scheme) else { return nil }
         let facts = try self.facts(base, format)
         let finder: (any BlockFinder)?
         var parked: OpenBlock?
         var expected: (BlockIndex, Int)?
         // Starts taken from an index are not stored: only decoding proves a start.
-        let onRestartPoint: @Sendable (RestartPoint) -> Void = { if index == nil { facts.reached.append($0) } }
+        let onRestartPoint: @Sendable (RestartPoint) -> Void = { if index == nil { facts.reachedPoints.append($0) } }
         if let table = facts.table {
             guard table.count > 1 else { return nil }
             let number = table.index(of: byteOffset)
-            parked = facts.parked.take()
+            parked = facts.parkedBlock.take()
             if let rest = parked,
                 number == table.count || table.points[number].byteOffset != rest.startOffset
                     || rest.byteOffset > byteOffset
@@ -69,7 +69,7 @@ package final class BlockAccess: Sendable {
             finder = try TableFinder(
                 base, table, from: parked == nil ? number : number + 1, makeBlock: format.makeBlock)
         } else {
-            var start = facts.reached.last(before: byteOffset)
+            var start = facts.reachedPoints.last(before: byteOffset)
             if let index {
                 let number = index.points.index(of: byteOffset)
                 expected = (index, number)
@@ -86,10 +86,10 @@ package final class BlockAccess: Sendable {
         let stream = BlockStream(
             // Without a table, the blocks before the offset are decoded too, and on several threads.
             finder, layer: self.scheme, info: info, at: start, countingFrom: facts.table == nil ? start : byteOffset,
-            streamsFirst: format.streamsFirst, expecting: expected, recording: recording, base.context,
+            prefersStreaming: format.prefersStreaming, expecting: expected, recording: recording, base.context,
             onRestartPoint: onRestartPoint,
             after: parked,
-            park: { block in facts.parked.withLock { $0 = block } }, makeFallbackBody: makeFallbackBody)
+            park: { block in facts.parkedBlock.withLock { $0 = block } }, makeFallbackBody: makeFallbackBody)
         return .stream(stream, startingAt: start)
     }
 

@@ -5,7 +5,7 @@ import BlobIndex
 struct BlockFormat: Sendable {
     /// True to deliver bytes of the first block before all of it is verified: its position is certain, and it may be
     /// long.
-    let streamsFirst: Bool
+    let prefersStreaming: Bool
     /// Returns the blocks that the compressed data lists; nil without such a list.
     let table: @Sendable (BlockBase) throws -> BlockTable?
     /// Returns a finder of the blocks from a start on, for data that does not list them; nil if the format has no
@@ -19,7 +19,7 @@ struct BlockFormat: Sendable {
     static func mayNotListBlocks(_ scheme: String) -> Bool { ["bzip2", "zstd"].contains(scheme) }
 
     /// Returns the format with a scheme; nil if the scheme is unknown or its library cannot be loaded.
-    static func named(_ scheme: String) -> BlockFormat? {
+    static func format(named scheme: String) -> BlockFormat? {
         switch scheme {
         case "xz": .xz
         case "zstd": .zstd

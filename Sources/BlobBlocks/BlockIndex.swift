@@ -113,7 +113,7 @@ package final class BlockIndex: CacheableIndex, BlockList {
     ///   is allocated for more blocks than the compressed data can hold.
     convenience init(decoding bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
-        guard try reader.varint() == Self.version else { throw reader.failure("has an unsupported version") }
+        guard try reader.readVarint() == Self.version else { throw reader.failure("has an unsupported version") }
         let compressedByteCount = Int64(try reader.count())
         let byteCount = Int64(try reader.count())
         let count = try reader.count()
@@ -129,9 +129,9 @@ package final class BlockIndex: CacheableIndex, BlockList {
                 blockByteCount <= byteCount - place.byteOffset
             else { throw reader.failure("has a block out of order") }
             place.bitOffset += bits
-            place.detail = try reader.varint()
+            place.detail = try reader.readVarint()
             places.append(place)
-            checksums.append(try reader.fixed())
+            checksums.append(try reader.readFixed())
             place.byteOffset += blockByteCount
         }
         guard place.byteOffset == byteCount, reader.isAtEnd else {
@@ -151,7 +151,7 @@ package final class BlockRecording {
     private let compressedByteCount: Int64
     private let finish: (BlockIndex) throws -> Void
     private var (places, checksums) = ([RestartPoint](), [UInt32]())
-    private var next = RestartPoint.start
+    private var nextPoint = RestartPoint.start
     private var isTooLong = false
 
     /// Creates an empty recording.
@@ -171,17 +171,17 @@ package final class BlockRecording {
     func append(checksum: UInt32, next: RestartPoint) {
         self.isTooLong = self.isTooLong || self.places.count == BlockIndex.maximumCount
         if !self.isTooLong {
-            self.places.append(self.next)
+            self.places.append(self.nextPoint)
             self.checksums.append(checksum)
         }
-        self.next = next
+        self.nextPoint = next
     }
 
     /// Completes the index after the last block.
     func end() throws {
         guard !self.isTooLong, self.places.count > 1 else { return }
         let points = RestartPoints(
-            self.places, compressedByteCount: self.compressedByteCount, byteCount: self.next.byteOffset)
+            self.places, compressedByteCount: self.compressedByteCount, byteCount: self.nextPoint.byteOffset)
         try self.finish(BlockIndex(points, checksums: self.checksums))
     }
 }

@@ -7,7 +7,7 @@ import BlobIndex
 /// no more than necessary. Later blocks are decoded ahead as far as memory allows. If a block is not as expected, the
 /// fallback body continues at the byte reached, and its bytes and errors are authoritative. Until then, no byte of a
 /// block is delivered before the block is verified, except in the first block of a format with
-/// ``BlockFormat/streamsFirst``.
+/// ``BlockFormat/prefersStreaming``.
 final class BlockStream: LateStream {
     /// A block decoded by any thread, or the beginning of a block that became too large.
     private struct Decoded: Sendable {
@@ -30,14 +30,14 @@ final class BlockStream: LateStream {
     /// The scheme of the format.
     private let layer: String
     /// The numbers of bytes in the finished blocks, by the name of their checksum; gathered only for events.
-    private var checked: [String?: Int64] = [:]
+    private var checkedByteCounts: [String?: Int64] = [:]
     private let finder: any BlockFinder
     private let makeFallbackBody: (Int64) throws -> BlobBody
     /// The offset at which the fallback body continues; nil while the blocks are as expected.
     private var fallbackOffset: Int64?
-    private let streamsFirst: Bool
+    private let prefersStreaming: Bool
     /// The index that the blocks must match, and the number of the next block in it; nil without an index.
-    private var expected: (index: BlockIndex, number: Int)?
+    private var expectedPosition: (index: BlockIndex, number: Int)?
     private var recording: BlockRecording?
     private let onRestartPoint: (RestartPoint) -> Void
     private let park: (OpenBlock) -> Void
@@ -53,9 +53,9 @@ final class BlockStream: LateStream {
 
     /// The bytes to deliver next; the rest of their block follows them.
     private var chunks: [Window] = []
-    private var open: OpenBlock?
+    private var openBlock: OpenBlock?
     /// A block that waits for memory before it is begun.
-    private var held: Block?
+    private var heldBlock: Block?
     private var isOver = false
     private var takenCount = 0
     /// The memory of each block that was begun, in order; the memory of all these blocks; and the memory of the block
@@ -70,7 +70,7 @@ final class BlockStream: LateStream {
     ///   - layer: The scheme of the format.
     ///   - byteOffset: The offset of the first byte of the next block of `finder`.
     ///   - lookAheadOffset: The offset of the first byte that the consumer receives; earlier bytes are only skipped.
-    ///   - streamsFirst: True to deliver bytes of the first block before all of it is verified.
+    ///   - prefersStreaming: True to deliver bytes of the first block before all of it is verified.
     ///   - expected: The index that found the first block, and its number; nil if its position is certain.
     ///   - recording: The recording of the blocks for an index; nil to record nothing.
     ///   - onRestartPoint: A closure that is called with the start of each further block, once all blocks before it are
@@ -81,7 +81,7 @@ final class BlockStream: LateStream {
     ///     data that is not as expected.
     init(
         _ finder: any BlockFinder, layer: String, info: BlobInfo, at byteOffset: Int64,
-        countingFrom lookAheadOffset: Int64, streamsFirst: Bool,
+        countingFrom lookAheadOffset: Int64, prefersStreaming: Bool,
         expecting expected: (index: BlockIndex, number: Int)? = nil,
         recording: BlockRecording? = nil,
         _ context: BlobContext, onRestartPoint: @escaping (RestartPoint) -> Void = { _ in },
@@ -93,20 +93,20 @@ final class BlockStream: LateStream {
         self.info = info
         self.context = context
         (self.startOffset, self.lookAheadOffset) = (byteOffset, lookAheadOffset)
-        self.streamsFirst = streamsFirst
-        self.expected = expected
+        self.prefersStreaming = prefersStreaming
+        self.expectedPosition = expected
         self.recording = recording
         self.onRestartPoint = onRestartPoint
         self.park = park
         if let parked {
-            (self.open, self.takenCount) = (parked, 1)
+            (self.openBlock, self.takenCount) = (parked, 1)
             self.compressedByteCount = parked.compressedByteCount
         }
         self.makeFallbackBody = makeFallbackBody
         let threadCount = OrderedPipeline<Block, Decoded>.usualThreadCount
         let buffers = self.buffers
         self.pipeline = OrderedPipeline(
-            threadCount: threadCount, window: 2 * threadCount, on: .brief, context: context
+            threadCount: threadCount, window: 2 * threadCount, on: .briefJobs, context: context
         ) { try Self.decode($0, buffers) }
     }
 
@@ -118,7 +118,7 @@ final class BlockStream: LateStream {
         } catch {
             // Bytes of a block known from the index alone may be delivered before it is verified; another decoder would
             // then continue at the wrong byte.
-            let isUnproven = self.expected != nil && byteOffset > self.open?.startOffset ?? .max
+            let isUnproven = self.expectedPosition != nil && byteOffset > self.openBlock?.startOffset ?? .max
             self.leaveBlocks()
             guard let content = error as? BlobError, content.isAboutContent, !isUnproven else { throw error }
             output.removeLast(output.byteCount - start)
@@ -133,14 +133,14 @@ final class BlockStream: LateStream {
     }
 
     func close() {
-        if self.streamsFirst, let open, !open.isStreamed { self.park(open) }
+        if self.prefersStreaming, let open = self.openBlock, !open.isStreamed { self.park(open) }
         self.leaveBlocks()
     }
 
     private func leaveBlocks() {
         self.pipeline.close()
         self.finder.close()
-        (self.chunks, self.open, self.held) = ([], nil, nil)
+        (self.chunks, self.openBlock, self.heldBlock) = ([], nil, nil)
     }
 
     private func readBlocks(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
@@ -151,11 +151,11 @@ final class BlockStream: LateStream {
                 guard chunk.isEmpty else { break }
                 self.buffers.recycle(self.chunks.removeFirst())
                 self.lookAhead(at: byteOffset)
-            } else if let open {
+            } else if let open = self.openBlock {
                 try open.decode(into: &output) { open.isStreamed ? try self.nextBytes() : [] }
                 if open.isAtEnd {
                     self.take(open)
-                    self.open = nil
+                    self.openBlock = nil
                 } else if !open.isStreamed {
                     self.lookAhead(at: byteOffset)
                 }
@@ -176,7 +176,7 @@ final class BlockStream: LateStream {
         self.memoryByteCount -= self.currentByteCount
         self.currentByteCount = 0
         // For a short range, no more is decoded than is read.
-        if self.streamsFirst, self.begunByteCounts.isEmpty, self.held == nil,
+        if self.prefersStreaming, self.begunByteCounts.isEmpty, self.heldBlock == nil,
             !self.isPastLookAheadThreshold(at: byteOffset)
         {
             guard let block = try self.nextBlock() else { return try self.end() }
@@ -188,11 +188,11 @@ final class BlockStream: LateStream {
             self.takenCount += 1
             self.chunks = decoded.chunks
             decoded.block.startOffset = byteOffset
-            if decoded.block.isAtEnd { self.take(decoded.block) } else { self.open = decoded.block }
+            if decoded.block.isAtEnd { self.take(decoded.block) } else { self.openBlock = decoded.block }
             return true
         }
-        guard let held else { return try self.end() }
-        self.held = nil
+        guard let held = self.heldBlock else { return try self.end() }
+        self.heldBlock = nil
         try self.begin(held, at: byteOffset)
         return true
     }
@@ -200,21 +200,21 @@ final class BlockStream: LateStream {
     /// Records the index and reports the checks; returns false.
     private func end() throws -> Bool {
         try self.recording.take()?.end()
-        for (check, byteCount) in self.checked {
+        for (check, byteCount) in self.checkedByteCounts {
             self.context.reportEnd(of: self.layer, byteCount: byteCount, check: check)
         }
-        self.checked = [:]
+        self.checkedByteCounts = [:]
         return false
     }
 
     /// Returns the next block of the finder.
     private func nextBlock() throws -> Block? {
         guard var block = try self.finder.next() else { return nil }
-        if let (index, number) = self.expected {
+        if let (index, number) = self.expectedPosition {
             guard let content = index.block(number) else {
                 throw BlobError(.sizeMismatch, "The data has more blocks than the \(number) in the index.")
             }
-            (block.expected, self.expected) = (content, (index, number + 1))
+            (block.expected, self.expectedPosition) = (content, (index, number + 1))
         }
         block.computesChecksum = self.recording != nil
         self.compressedByteCount += Int64(block.bytes.count)
@@ -229,8 +229,8 @@ final class BlockStream: LateStream {
 
     /// Records a verified block.
     private func take(_ block: OpenBlock) {
-        if self.context.eventSink != nil { self.checked[block.check, default: 0] += block.byteCount }
-        guard let next = block.next else { return }
+        if self.context.eventSink != nil { self.checkedByteCounts[block.check, default: 0] += block.byteCount }
+        guard let next = block.nextPoint else { return }
         self.onRestartPoint(next)
         self.recording?.append(checksum: block.checksum, next: next)
     }
@@ -240,13 +240,15 @@ final class BlockStream: LateStream {
         self.takenCount += 1
         self.currentByteCount = block.memoryByteCount
         self.memoryByteCount += self.currentByteCount
-        self.open = try OpenBlock(block)
-        self.open?.startOffset = byteOffset
+        self.openBlock = try OpenBlock(block)
+        self.openBlock?.startOffset = byteOffset
     }
 
     /// Starts decoding further blocks on other threads, unless only a short range is being read.
     private func lookAhead(at byteOffset: Int64) {
-        guard self.isPastLookAheadThreshold(at: byteOffset) || !self.streamsFirst && self.takenCount > 1 else { return }
+        guard self.isPastLookAheadThreshold(at: byteOffset) || !self.prefersStreaming && self.takenCount > 1 else {
+            return
+        }
         self.pipeline.prepare { try self.nextJob() }
     }
 
@@ -254,16 +256,16 @@ final class BlockStream: LateStream {
     private func nextJob() throws -> Block? {
         // At first, decode ahead only as many blocks as were read.
         guard !self.isOver, self.begunByteCounts.count <= self.takenCount else { return nil }
-        guard let block = try self.held ?? self.nextBlock() else {
+        guard let block = try self.heldBlock ?? self.nextBlock() else {
             self.isOver = true
             return nil
         }
         let memory = self.memoryByteCount + block.memoryByteCount
         guard !block.isStreamed, self.memoryByteCount == 0 || memory <= Self.maximumMemoryByteCount else {
-            self.held = block
+            self.heldBlock = block
             return nil
         }
-        self.held = nil
+        self.heldBlock = nil
         self.memoryByteCount = memory
         self.begunByteCounts.append(block.memoryByteCount)
         return block

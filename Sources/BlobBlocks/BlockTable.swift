@@ -29,23 +29,25 @@ package struct BlockTable: BlockList {
 
     package private(set) var points = RestartPoints()
     /// The ends of the blocks in the compressed data; data other than a block may follow an end.
-    private var ends: [Int64] = []
+    private var endOffsets: [Int64] = []
     package private(set) var largestByteCount: Int64 = 0
 
     /// Appends a block; returns false if the table would exceed the limit, or the maximum length of a blob.
     mutating func append(_ compressed: Range<Int64>, byteCount: Int64, detail: UInt64) -> Bool {
-        guard self.ends.count < Self.maximumCount,
+        guard self.endOffsets.count < Self.maximumCount,
             self.points.append(byteCount, compressed: compressed, detail: detail)
         else { return false }
-        self.ends.append(compressed.upperBound)
+        self.endOffsets.append(compressed.upperBound)
         self.largestByteCount = max(self.largestByteCount, byteCount)
         return true
     }
 
-    var count: Int { self.ends.count }
+    var count: Int { self.endOffsets.count }
 
     /// Returns the range of the compressed bytes of a block.
-    func compressed(_ index: Int) -> Range<Int64> { self.points[index].compressedByteOffset..<self.ends[index] }
+    func compressedRange(_ index: Int) -> Range<Int64> {
+        self.points[index].compressedByteOffset..<self.endOffsets[index]
+    }
 
     /// Returns the number of decoded bytes of a block.
     func byteCount(of index: Int) -> Int64 { Int64(self.points.slice(index).count) }
@@ -73,7 +75,7 @@ final class TableFinder: BlockFinder {
     private(set) var byteOffset: Int64
     private var index: Int
     /// The offset, in the compressed data, of the end of the block that is being streamed.
-    private var end: Int64 = 0
+    private var endOffset: Int64 = 0
 
     /// Creates a finder of the blocks of `table`.
     ///
@@ -96,12 +98,12 @@ final class TableFinder: BlockFinder {
             _ = try self.base.drain()
             return nil
         }
-        let range = self.table.compressed(self.index)
+        let range = self.table.compressedRange(self.index)
         self.base.skip(range.lowerBound - self.base.byteOffset)
         let isStreamed =
             Int64(range.count) > Self.maximumKeptByteCount
             || self.table.byteCount(of: self.index) > Self.maximumDecodedByteCount
-        self.end = range.upperBound
+        self.endOffset = range.upperBound
         let bytes = try isStreamed ? self.nextBytes() : self.base.bytes(atMost: range.count)
         guard isStreamed || bytes.count == range.count else {
             throw BlobError(.truncated, "The compressed data ends within a block.", byteOffset: self.base.byteOffset)
@@ -114,7 +116,7 @@ final class TableFinder: BlockFinder {
     }
 
     func nextBytes() throws -> [UInt8] {
-        try self.base.bytes(atMost: Int(min(self.end - self.base.byteOffset, Self.pieceByteCount)))
+        try self.base.bytes(atMost: Int(min(self.endOffset - self.base.byteOffset, Self.pieceByteCount)))
     }
 
     func close() { self.base.close() }

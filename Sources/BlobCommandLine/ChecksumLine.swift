@@ -21,7 +21,7 @@ package struct ChecksumLine: Equatable, Sendable {
         if mayEscape, line.last == UInt8(ascii: "\r") { line = line.dropLast() }
         let isEscaped = mayEscape && line.first == UInt8(ascii: "\\")
         if isEscaped { line = line.dropFirst() }
-        guard let parts = Self.gnu(line) ?? Self.bsd(line), let digest = [UInt8](hexadecimal: parts.digest),
+        guard let parts = Self.parseGNU(line) ?? Self.parseBSD(line), let digest = [UInt8](hexadecimal: parts.digest),
             let name = isEscaped ? Self.unescaped(parts.name) : Array(parts.name), !name.isEmpty, !digest.isEmpty
         else { return nil }
         (self.algorithm, self.digest, self.name) = (parts.algorithm, digest, name)
@@ -29,14 +29,14 @@ package struct ChecksumLine: Equatable, Sendable {
 
     private typealias Parts = (algorithm: String?, digest: ArraySlice<UInt8>, name: ArraySlice<UInt8>)
 
-    private static func gnu(_ line: ArraySlice<UInt8>) -> Parts? {
+    private static func parseGNU(_ line: ArraySlice<UInt8>) -> Parts? {
         let digest = line.prefix { $0 != UInt8(ascii: " ") }
         let rest = line[digest.endIndex...].dropFirst()
         guard let mark = rest.first, " *".utf8.contains(mark), !digest.isEmpty else { return nil }
         return (nil, digest, rest.dropFirst())
     }
 
-    private static func bsd(_ line: ArraySlice<UInt8>) -> Parts? {
+    private static func parseBSD(_ line: ArraySlice<UInt8>) -> Parts? {
         guard let open = line.firstIndex(of: UInt8(ascii: "(")), let close = line.lastIndex(of: UInt8(ascii: ")")),
             open < close
         else { return nil }

@@ -3,29 +3,29 @@ import BlobPlatform
 
 /// The signals that end a process. The first signal allows a program to clean up.
 package struct EndingSignals: Sendable {
-    private let numbers: [CInt]
+    private let signalNumbers: [CInt]
 
     /// - Parameter isHandled: Returns false for each of SIGINT, SIGTERM and SIGHUP that should not be handled.
     package init(where isHandled: (_ number: CInt) -> Bool = { _ in true }) {
-        self.numbers = [SIGINT, SIGTERM, SIGHUP].filter(isHandled)
+        self.signalNumbers = [SIGINT, SIGTERM, SIGHUP].filter(isHandled)
     }
 
-    private var set: sigset_t {
+    private var signalSet: sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
-        for number in self.numbers { sigaddset(&set, number) }
+        for number in self.signalNumbers { sigaddset(&set, number) }
         return set
     }
 
     /// Blocks the signals on this thread, and on all threads that it starts from now on.
     package func block() {
-        var set = self.set
+        var set = self.signalSet
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
     /// Unblocks the signals on this thread.
     package func unblock() {
-        var set = self.set
+        var set = self.signalSet
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
     }
 
@@ -35,7 +35,7 @@ package struct EndingSignals: Sendable {
     /// If the system cannot start a thread, a signal ends the process at once.
     package func handleFirst(_ handle: @escaping @Sendable (_ number: CInt) -> Void) {
         let isStarted = startThread(named: "signals") {
-            var (set, number) = (self.set, CInt(0))
+            var (set, number) = (self.signalSet, CInt(0))
             if sigwait(&set, &number) == 0 { handle(number) }
         }
         if !isStarted { self.unblock() }
@@ -45,6 +45,6 @@ package struct EndingSignals: Sendable {
     package var isPending: Bool {
         var pending = sigset_t()
         sigpending(&pending)
-        return self.numbers.contains { sigismember(&pending, $0) == 1 }
+        return self.signalNumbers.contains { sigismember(&pending, $0) == 1 }
     }
 }

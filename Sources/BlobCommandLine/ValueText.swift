@@ -19,7 +19,7 @@ package func byteCountText(_ byteCount: Int64) -> String {
 /// number of seconds, with a note.
 package func factText(_ value: any Sendable) -> String {
     switch value {
-    case let date as Date where date.isInCalendar: date.ISO8601Format()
+    case let date as Date where date.isInCalendarRange: date.ISO8601Format()
     case let date as Date: "\(date.timeIntervalSince1970) seconds from 1970, outside the calendar"
     case let isTrue as Bool: isTrue ? "yes" : "no"
     default: "\(value)"
@@ -28,5 +28,5 @@ package func factText(_ value: any Sendable) -> String {
 
 extension Date {
     /// True from 1582-10-15 to the end of the year 9999, because archive formats can contain any number.
-    package var isInCalendar: Bool { (-12_219_292_800..<253_402_300_800).contains(self.timeIntervalSince1970) }
+    package var isInCalendarRange: Bool { (-12_219_292_800..<253_402_300_800).contains(self.timeIntervalSince1970) }
 }

@@ -8,7 +8,7 @@ struct FolderTree {
     /// True if the system resolves a whole path and rejects links itself; otherwise paths are resolved name by name.
     private let resolvesInKernel: Bool
     /// The last folder opened: members of one folder are usually consecutive.
-    private var last: (path: MemberPath, folder: Descriptor)?
+    private var lastFolder: (path: MemberPath, folder: Descriptor)?
 
     init(_ root: Descriptor, resolvesInKernel: Bool) {
         self.root = root
@@ -23,9 +23,9 @@ struct FolderTree {
     /// - Throws: ``BlobError/Code/unsupported`` if a part of the path is a file or a symbolic link.
     mutating func open(_ path: MemberPath, making report: (MemberPath) -> Void) throws(BlobError) -> Descriptor {
         if path.bytes.isEmpty { return self.root }
-        if let last, last.path == path { return last.folder }
-        let folder = if let found = self.find(path) { found } else { try self.make(path, report) }
-        self.last = (path, folder)
+        if let last = self.lastFolder, last.path == path { return last.folder }
+        let folder = if let found = self.find(path) { found } else { try self.makeFolder(path, report) }
+        self.lastFolder = (path, folder)
         return folder
     }
 
@@ -38,26 +38,28 @@ struct FolderTree {
         }
         var folder = self.root
         for name in path.names {
-            guard let next = try? Descriptor(name.cString, Self.flags, in: folder.number, doing: "") else { return nil }
+            guard let next = try? Descriptor(name.cString, Self.flags, in: folder.rawValue, doing: "") else {
+                return nil
+            }
             folder = next
         }
         return folder
     }
 
-    private func make(_ path: MemberPath, _ report: (MemberPath) -> Void) throws(BlobError) -> Descriptor {
+    private func makeFolder(_ path: MemberPath, _ report: (MemberPath) -> Void) throws(BlobError) -> Descriptor {
         var folder = self.root
         var reached: [UInt8] = []
         for name in path.names {
             if !reached.isEmpty { reached.append(UInt8(ascii: "/")) }
             reached += name
-            if mkdirat(folder.number, name.cString, 0o777) == 0 {
+            if mkdirat(folder.rawValue, name.cString, 0o777) == 0 {
                 report(try MemberPath(reached))
             } else if errno != EEXIST {
                 throw writeFailure("Could not create the folder \(BlobMember.printable(reached))")
             }
             do throws(BlobError) {
                 folder = try Descriptor(
-                    name.cString, Self.flags, in: folder.number,
+                    name.cString, Self.flags, in: folder.rawValue,
                     doing: "Could not open the folder \(BlobMember.printable(reached))", operation: "write")
             } catch {
                 guard error.systemErrorNumber == ENOTDIR || error.systemErrorNumber == ELOOP else { throw error }
@@ -71,6 +73,6 @@ struct FolderTree {
 
     private static func open(_ path: [UInt8], beneath root: Descriptor) -> Descriptor? {
         // A path of this kind never needs a second attempt, unlike a path with `..`.
-        try? Descriptor(blob_open_beneath(root.number, path.cString, self.flags), doing: "")
+        try? Descriptor(blob_open_beneath(root.rawValue, path.cString, self.flags), doing: "")
     }
 }

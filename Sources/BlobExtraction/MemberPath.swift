@@ -7,8 +7,8 @@ package struct MemberPath: Hashable, Sendable {
 
     private static let slash = UInt8(ascii: "/")
     private static let dot = UInt8(ascii: ".")
-    private static let parent = Array("..".utf8)
-    private static let current = Array(".".utf8)
+    private static let parentFolderName = Array("..".utf8)
+    private static let currentFolderName = Array(".".utf8)
 
     /// The maximum number of bytes in a path: PATH_MAX of Linux, without the terminating zero.
     private static let maximumByteCount = 4095
@@ -35,7 +35,7 @@ package struct MemberPath: Hashable, Sendable {
             return
         }
         let parts = Self.parts(of: name)
-        guard !parts.contains(Self.parent[...]) else { throw unsafe("contains '..' as a component") }
+        guard !parts.contains(Self.parentFolderName[...]) else { throw unsafe("contains '..' as a component") }
         self.bytes = Array(parts.joined(separator: CollectionOfOne(Self.slash)))
     }
 
@@ -64,17 +64,18 @@ package struct MemberPath: Hashable, Sendable {
     package func isLinkBeneath(_ target: [UInt8]) -> Bool {
         guard !target.isEmpty, target.first != Self.slash, !target.contains(0) else { return false }
         let parts = Self.parts(of: target)
-        let upward = parts.prefix { $0 == Self.parent[...] }
-        return upward.count < self.names.count && !parts[upward.count...].contains(Self.parent[...])
+        let upward = parts.prefix { $0 == Self.parentFolderName[...] }
+        return upward.count < self.names.count && !parts[upward.count...].contains(Self.parentFolderName[...])
     }
 
     /// Returns the relative target of a link at this path that corresponds to an absolute target in a file system whose
     /// root is the folder; nil if no such link is certain to stay beneath the folder.
     package func relativeTarget(_ target: [UInt8]) -> [UInt8]? {
         guard target.first == Self.slash else { return nil }
-        let up = repeatElement(Self.parent[...], count: max(0, self.names.count - 1))
+        let up = repeatElement(Self.parentFolderName[...], count: max(0, self.names.count - 1))
         let parts = up + Self.parts(of: target)
-        let relative = parts.isEmpty ? Self.current : Array(parts.joined(separator: CollectionOfOne(Self.slash)))
+        let relative =
+            parts.isEmpty ? Self.currentFolderName : Array(parts.joined(separator: CollectionOfOne(Self.slash)))
         return self.isLinkBeneath(relative) ? relative : nil
     }
 
@@ -89,6 +90,6 @@ package struct MemberPath: Hashable, Sendable {
     }
 
     private static func parts(of name: [UInt8]) -> [ArraySlice<UInt8>] {
-        name.split(separator: self.slash).filter { $0 != self.current[...] }
+        name.split(separator: self.slash).filter { $0 != self.currentFolderName[...] }
     }
 }

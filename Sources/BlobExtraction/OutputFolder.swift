@@ -11,7 +11,7 @@ internal import CPlatform
 package final class OutputFolder {
     /// The folders created, in order, with the members that describe them.
     private var folders: [(path: MemberPath, member: BlobMember?)] = []
-    private var folderNumbers: [MemberPath: Int] = [:]
+    private var folderIndices: [MemberPath: Int] = [:]
     private var tree: FolderTree
     private var staging: StagingFolder?
     /// The paths of the folder and its parents that this object created, the topmost first.
@@ -107,11 +107,11 @@ package final class OutputFolder {
         let path = try Self.path(of: member)
         guard !path.bytes.isEmpty else { return }
         let folder = try self.open(path)
-        guard let number = self.folderNumbers[path] else { return }
+        guard let number = self.folderIndices[path] else { return }
         self.folders[number].member = member
         // At once, so that a private folder is never open to others; the owner's permissions are restricted at the end.
-        guard let permissions = member.permissions, let status = FileStatus(folder.number) else { return }
-        _ = fchmod(folder.number, status.permissions & (mode_t(permissions) | 0o700) & 0o777)
+        guard let permissions = member.permissions, let status = FileStatus(folder.rawValue) else { return }
+        _ = fchmod(folder.rawValue, status.permissions & (mode_t(permissions) | 0o700) & 0o777)
     }
 
     /// Creates a file, which the caller writes and then passes to ``commit(_:)``. Only one file may exist at a time.
@@ -121,10 +121,10 @@ package final class OutputFolder {
         let folder = try self.open(parent)
         // Detects a conflict before the bytes are written; a folder created by this object rarely contains unknown
         // files.
-        if self.folderNumbers[parent] == nil || self.createdPathHashes.contains(path.hashValue) {
+        if self.folderIndices[parent] == nil || self.createdPathHashes.contains(path.hashValue) {
             try self.checkPlace(path, folder)
         }
-        return try NewFile(member, path, in: folder, staging: self.stagingFolder())
+        return try NewFile(member, path, in: folder, staging: self.openStagingFolder())
     }
 
     /// Gives a file its final name.
@@ -135,7 +135,8 @@ package final class OutputFolder {
         try self.nameStagedFile(file.path, file.folder, file.identity)
         guard file.member.kind == .hardLink, let target = try? MemberPath(file.member.linkTarget ?? []) else { return }
         for path in [target] + (self.links.removeValue(forKey: target) ?? []) where path != file.path {
-            guard let folder = self.tree.find(path.folder), let old = self.madeFile(path.name.cString, in: folder)
+            guard let folder = self.tree.find(path.folder),
+                let old = self.createdFileIdentity(path.name.cString, in: folder)
             else { continue }
             try self.stageLink(to: file.path, file.folder)
             try self.nameStagedFile(path, folder, self.stagedIdentity(), replacing: old)
@@ -153,12 +154,12 @@ package final class OutputFolder {
         let target = try Self.target(declared, of: path, self.makesLinksRelative)
         let folder = try self.openFolder(of: path)
         try self.checkPlace(path, folder)
-        let staging = try self.stagingFolder()
+        let staging = try self.openStagingFolder()
         let name = StagingFolder.fileName
-        guard symlinkat(target.cString, staging.number, name) == 0 else {
+        guard symlinkat(target.cString, staging.rawValue, name) == 0 else {
             throw writeFailure("Could not create the link \(BlobMember.printable(path.bytes))")
         }
-        if let times = member.times { utimensat(staging.number, name, times, AT_SYMLINK_NOFOLLOW) }
+        if let times = member.times { utimensat(staging.rawValue, name, times, AT_SYMLINK_NOFOLLOW) }
         try self.nameStagedFile(path, folder, self.stagedIdentity())
     }
 
@@ -168,7 +169,8 @@ package final class OutputFolder {
     package func makeHardLink(_ member: BlobMember) throws(BlobError) {
         let path = try Self.path(of: member)
         let target = try MemberPath(member.linkTarget ?? [], isTarget: true)
-        guard let from = self.tree.find(target.folder), self.madeFile(target.name.cString, in: from) != nil else {
+        guard let from = self.tree.find(target.folder), self.createdFileIdentity(target.name.cString, in: from) != nil
+        else {
             throw BlobError(
                 .unsupported,
                 "This is a hard link to '\(BlobMember.printable(member.linkTarget ?? []))', which was not extracted.")
@@ -186,10 +188,10 @@ package final class OutputFolder {
         // Parent folders come last, because their permissions may close them.
         for (path, member) in self.folders.reversed() {
             guard let member, let folder = self.tree.find(path) else { continue }
-            if let times = member.times { _ = futimens(folder.number, times) }
-            guard let permissions = member.permissions, let status = FileStatus(folder.number) else { continue }
+            if let times = member.times { _ = futimens(folder.rawValue, times) }
+            guard let permissions = member.permissions, let status = FileStatus(folder.rawValue) else { continue }
             // Permissions removed by the file mode creation mask are not added again.
-            _ = fchmod(folder.number, status.permissions & mode_t(permissions) & 0o777)
+            _ = fchmod(folder.rawValue, status.permissions & mode_t(permissions) & 0o777)
         }
     }
 
@@ -209,14 +211,14 @@ package final class OutputFolder {
 
     private func open(_ path: MemberPath) throws(BlobError) -> Descriptor {
         try self.tree.open(path) { made in
-            self.folderNumbers[made] = self.folders.count
+            self.folderIndices[made] = self.folders.count
             self.folders.append((made, nil))
         }
     }
 
     private func openFolder(of path: MemberPath) throws(BlobError) -> Descriptor { try self.open(path.folder) }
 
-    private func stagingFolder() throws(BlobError) -> Descriptor {
+    private func openStagingFolder() throws(BlobError) -> Descriptor {
         let staging = if let made = self.staging { made } else { try StagingFolder(in: self.tree.root) }
         self.staging = staging
         return staging.descriptor
@@ -243,11 +245,11 @@ package final class OutputFolder {
 
     /// Creates another name for a file in the staging folder, and verifies that this object created the file.
     private func stageLink(to target: MemberPath, _ folder: Descriptor) throws(BlobError) {
-        let (staging, name) = (try self.stagingFolder(), StagingFolder.fileName)
-        guard linkat(folder.number, target.name.cString, staging.number, name, 0) == 0 else {
+        let (staging, name) = (try self.openStagingFolder(), StagingFolder.fileName)
+        guard linkat(folder.rawValue, target.name.cString, staging.rawValue, name, 0) == 0 else {
             throw writeFailure("Could not link to \(BlobMember.printable(target.bytes))")
         }
-        guard self.madeFile(name, in: staging) != nil else {
+        guard self.createdFileIdentity(name, in: staging) != nil else {
             self.discardStagedFile()
             throw BlobError(
                 .changed, "\(BlobMember.printable(target.bytes)) was replaced before the hard link was created.")
@@ -264,7 +266,7 @@ package final class OutputFolder {
     ) throws(BlobError) {
         var isNamed = false
         defer { if !isNamed { self.discardStagedFile() } }
-        let (staging, name) = (try self.stagingFolder(), StagingFolder.fileName)
+        let (staging, name) = (try self.openStagingFolder(), StagingFolder.fileName)
         if self.isReplacing, old == nil { try self.checkPlace(path, folder) }
         let replaced = self.isReplacing || old != nil ? Self.identity(path.name.cString, in: folder) : nil
         guard old == nil || replaced == nil || replaced == old else {
@@ -273,8 +275,8 @@ package final class OutputFolder {
         let new = path.name.cString
         let result =
             replaced == nil
-            ? blob_rename_new(staging.number, name, folder.number, new)
-            : renameat(staging.number, name, folder.number, new)
+            ? blob_rename_new(staging.rawValue, name, folder.rawValue, new)
+            : renameat(staging.rawValue, name, folder.rawValue, new)
         guard result == 0 else {
             let failure = writeFailure("Could not rename the temporary file to \(BlobMember.printable(path.bytes))")
             if failure.systemErrorNumber == EEXIST { try self.checkPlace(path, folder) }
@@ -287,7 +289,7 @@ package final class OutputFolder {
     }
 
     private func stagedIdentity() throws(BlobError) -> FileIdentity? {
-        Self.identity(StagingFolder.fileName, in: try self.stagingFolder())
+        Self.identity(StagingFolder.fileName, in: try self.openStagingFolder())
     }
 
     /// Returns the identity of a file that is not a folder, without following a link; nil if it is missing or a
@@ -297,7 +299,7 @@ package final class OutputFolder {
     }
 
     /// Returns the identity of a regular file that this object created; nil for any other file.
-    private func madeFile(_ name: UnsafePointer<CChar>, in folder: Descriptor) -> FileIdentity? {
+    private func createdFileIdentity(_ name: UnsafePointer<CChar>, in folder: Descriptor) -> FileIdentity? {
         guard let status = folder.status(of: name), status.isRegular, self.createdFiles.contains(status.identity) else {
             return nil
         }
@@ -307,6 +309,6 @@ package final class OutputFolder {
     /// Removes the staged file, if it still has its staging name.
     private func discardStagedFile() {
         guard let staging = self.staging else { return }
-        unlinkat(staging.descriptor.number, StagingFolder.fileName, 0)
+        unlinkat(staging.descriptor.rawValue, StagingFolder.fileName, 0)
     }
 }

@@ -26,12 +26,12 @@ final class StagingFolder {
         for _ in 0..<Self.maximumTryCount {
             let digits = String(UInt64.random(in: 0 ... .max), radix: 16)
             let name = Self.prefix + String(repeating: "0", count: Self.digitCount - digits.count).utf8 + digits.utf8
-            guard mkdirat(parent.number, name.cString, 0o700) == 0 else {
+            guard mkdirat(parent.rawValue, name.cString, 0o700) == 0 else {
                 throw writeFailure("Could not create a folder for incomplete files")
             }
             // Another process may have taken the folder for a leftover and be removing it.
             var isTaken = false
-            defer { if !isTaken { unlinkat(parent.number, name.cString, AT_REMOVEDIR) } }
+            defer { if !isTaken { unlinkat(parent.rawValue, name.cString, AT_REMOVEDIR) } }
             let folder: Descriptor
             do throws(BlobError) {
                 folder = try Self.open(name, in: parent)
@@ -40,7 +40,7 @@ final class StagingFolder {
                 throw error
             }
             guard folder.lock() || errno != EWOULDBLOCK,
-                FileStatus(folder.number)?.identity == parent.status(of: name.cString)?.identity
+                FileStatus(folder.rawValue)?.identity == parent.status(of: name.cString)?.identity
             else { continue }
             (self.descriptor, self.name, isTaken) = (folder, name, true)
             return
@@ -51,7 +51,7 @@ final class StagingFolder {
 
     deinit {
         Self.clear(self.descriptor)
-        unlinkat(self.parent.number, self.name.cString, AT_REMOVEDIR)
+        unlinkat(self.parent.rawValue, self.name.cString, AT_REMOVEDIR)
     }
 
     /// Returns true for a possible name of a staging folder, in upper or lower case, and for a path beneath it.
@@ -65,26 +65,26 @@ final class StagingFolder {
     static func removeLeftovers(in parent: Descriptor) {
         for name in self.names(in: parent) where self.isName(name) {
             guard let folder = try? self.open(name, in: parent), folder.lock(),
-                FileStatus(folder.number)?.isOwnedByUser == true
+                FileStatus(folder.rawValue)?.isOwnedByUser == true
             else { continue }
             self.clear(folder)
-            unlinkat(parent.number, name.cString, AT_REMOVEDIR)
+            unlinkat(parent.rawValue, name.cString, AT_REMOVEDIR)
         }
     }
 
     private static func clear(_ folder: Descriptor) {
-        unlinkat(folder.number, self.fileName, 0)
+        unlinkat(folder.rawValue, self.fileName, 0)
     }
 
     private static func open(_ name: [UInt8], in parent: Descriptor) throws(BlobError) -> Descriptor {
         try Descriptor(
-            name.cString, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, in: parent.number,
+            name.cString, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, in: parent.rawValue,
             doing: "Could not open a folder for incomplete files", operation: "write")
     }
 
     /// The names of possible staging folders in a folder.
     private static func names(in parent: Descriptor) -> [[UInt8]] {
-        let names = (try? folderEntries(".", in: parent.number, doing: ""))?.map(\.name) ?? []
+        let names = (try? folderEntries(".", in: parent.rawValue, doing: ""))?.map(\.name) ?? []
         return names.filter { $0.starts(with: self.prefix) && $0.count == self.prefix.count + self.digitCount }
     }
 }
@@ -108,26 +108,26 @@ package final class NewFile {
         let permissions = mode_t(member.permissions ?? 0o666) & 0o777
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
         self.file = try Descriptor(
-            StagingFolder.fileName, flags, permissions: permissions, in: staging.number,
+            StagingFolder.fileName, flags, permissions: permissions, in: staging.rawValue,
             doing: "Could not create a file for \(BlobMember.printable(path.bytes))", operation: "write")
     }
 
     deinit { self.discard() }
 
     package func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        try writeAll(bytes, to: self.file.number, named: BlobMember.printable(self.path.bytes))
+        try writeAll(bytes, to: self.file.rawValue, named: BlobMember.printable(self.path.bytes))
     }
 
     /// Removes the file unless it was committed. May be called twice.
     package func discard() {
-        if !self.isFinished { unlinkat(self.staging.number, StagingFolder.fileName, 0) }
+        if !self.isFinished { unlinkat(self.staging.rawValue, StagingFolder.fileName, 0) }
         self.isFinished = true
     }
 
     /// Sets the time of the complete file, and closes it.
     func finish() throws(BlobError) {
-        if let times = self.member.times { _ = futimens(self.file.number, times) }
-        self.identity = FileStatus(self.file.number)?.identity
+        if let times = self.member.times { _ = futimens(self.file.rawValue, times) }
+        self.identity = FileStatus(self.file.rawValue)?.identity
         guard self.file.close() else { throw writeFailure("Could not write \(BlobMember.printable(self.path.bytes))") }
         self.isFinished = true
     }

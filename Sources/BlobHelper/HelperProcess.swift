@@ -265,11 +265,11 @@ package final class HelperProcess {
 /// The limits on a helper that makes no progress within one command.
 package struct HelperLimits: Sendable {
     /// The processor time limit, in milliseconds.
-    package var processorTime: Int64 = 3000
+    package var maximumProcessorTime: Int64 = 3000
     /// The longest time in which the helper may neither compute nor send a frame.
-    package var silence = Duration.seconds(60)
+    package var maximumSilence = Duration.seconds(60)
     /// The maximum number of questions for bytes that were already requested.
-    package var repetitionCount = 10_000
+    package var maximumRepetitionCount = 10_000
 
     package init() {}
 }
@@ -282,11 +282,11 @@ package struct HelperLimits: Sendable {
 struct HelperProgress {
     private let limits: HelperLimits
     /// The processor time of the helper at the last progress, and at the last check; nil if unknown.
-    private var (start, last): (Int64?, Int64?) = (nil, nil)
+    private var (startTime, lastTime): (Int64?, Int64?) = (nil, nil)
     private var silentSince = ContinuousClock.now
     private var repetitionCount = 0
     /// The greatest offset requested, in any command.
-    private var furthest: Int64 = -1
+    private var furthestOffset: Int64 = -1
 
     init(_ limits: HelperLimits) { self.limits = limits }
 
@@ -294,17 +294,19 @@ struct HelperProgress {
     ///
     /// - Parameter processorTime: The processor time of the helper so far, in milliseconds; nil if unknown.
     mutating func begin(_ processorTime: Int64?) {
-        (self.start, self.last, self.silentSince, self.repetitionCount) = (processorTime, processorTime, .now, 0)
+        (self.startTime, self.lastTime, self.silentSince, self.repetitionCount) = (
+            processorTime, processorTime, .now, 0
+        )
     }
 
     /// Records a question for bytes at an offset.
     mutating func recordRequest(_ byteOffset: Int64, _ processorTime: @autoclosure () -> Int64?) throws(BlobError) {
-        guard byteOffset <= self.furthest else {
-            self.furthest = byteOffset
+        guard byteOffset <= self.furthestOffset else {
+            self.furthestOffset = byteOffset
             return self.begin(processorTime())
         }
         self.repetitionCount += 1
-        guard self.repetitionCount <= self.limits.repetitionCount else {
+        guard self.repetitionCount <= self.limits.maximumRepetitionCount else {
             throw Self.endlessHelperError("read the same parts of its input \(self.repetitionCount) times")
         }
         try self.check(processorTime())
@@ -315,13 +317,13 @@ struct HelperProgress {
 
     /// Throws if the helper made no progress for too long.
     mutating func check(_ processorTime: Int64?) throws(BlobError) {
-        if let processorTime, let start, processorTime - start >= self.limits.processorTime {
-            throw Self.endlessHelperError("computed for \(self.limits.processorTime / 1000) seconds")
+        if let processorTime, let startTime, processorTime - startTime >= self.limits.maximumProcessorTime {
+            throw Self.endlessHelperError("computed for \(self.limits.maximumProcessorTime / 1000) seconds")
         }
         // A computing helper is not silent, even if it receives little processor time.
-        if processorTime != self.last { (self.last, self.silentSince) = (processorTime, .now) }
-        guard ContinuousClock.now - self.silentSince < self.limits.silence else {
-            throw BlobError(.timedOut, "The helper process did not respond for \(self.limits.silence).")
+        if processorTime != self.lastTime { (self.lastTime, self.silentSince) = (processorTime, .now) }
+        guard ContinuousClock.now - self.silentSince < self.limits.maximumSilence else {
+            throw BlobError(.timedOut, "The helper process did not respond for \(self.limits.maximumSilence).")
         }
     }
 

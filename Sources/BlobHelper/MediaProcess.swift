@@ -14,8 +14,8 @@ package final class MediaProcess {
     /// The limits of one command. A picture of 100 megapixels takes some seconds.
     package static let limits = {
         var limits = HelperLimits()
-        limits.processorTime = 60_000
-        limits.silence = .seconds(20)
+        limits.maximumProcessorTime = 60_000
+        limits.maximumSilence = .seconds(20)
         return limits
     }()
 
@@ -45,7 +45,7 @@ package final class MediaProcess {
         }
         let arguments = [task.rawValue, String(memoryByteCount)] + [fault].compactMap { $0 }
         self.process = try HelperProcess(found, arguments, variables: variables, limits: limits, context)
-        if let missing = try self.process.confinement().missing, !context.allowsUnconfinedMedia {
+        if let missing = try self.process.confinement().missingConfinement, !context.allowsUnconfinedMedia {
             throw BlobError(
                 .unavailable, "Media is decoded by a helper process, but the system does not confine it: \(missing).",
                 isTransient: false, remedy: .formatInProcess("media"))

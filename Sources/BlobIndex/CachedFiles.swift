@@ -59,7 +59,7 @@ package struct CachedIndex: Sendable {
     ///
     /// - Throws: Errors of opening and reading the folder.
     package static func all(in policy: BlobIndexPolicy) throws(BlobError) -> [CachedIndex] {
-        guard let folder = IndexFolder.of(policy), let open = try folder.open() else { return [] }
+        guard let folder = IndexFolder.folder(for: policy), let open = try folder.open() else { return [] }
         return open.indexFiles().reversed().map { file in
             CachedIndex(
                 path: "\(folder.path)/\(file.name)", origin: (try? open.file(file.name))?.origin,
@@ -71,7 +71,7 @@ package struct CachedIndex: Sendable {
     ///
     /// - Throws: Errors of opening the folder, and of removing a file; the files before it are then already removed.
     package static func removeAll(in policy: BlobIndexPolicy) throws(BlobError) -> [String] {
-        guard let folder = IndexFolder.of(policy), let open = try folder.open() else { return [] }
+        guard let folder = IndexFolder.folder(for: policy), let open = try folder.open() else { return [] }
         var paths: [String] = []
         for file in open.indexFiles() where try open.remove(file.name) { paths.append("\(folder.path)/\(file.name)") }
         return paths.sorted()

@@ -17,10 +17,10 @@ package final class IndexCache<Index: CacheableIndex>: Sendable {
     private let layer: String
     private let worthwhileByteCount: Int64
     private let load: Load
-    private let found = Locked<Found?>(nil)
+    private let foundIndex = Locked<FoundIndex?>(nil)
 
     /// The result of a search for the index of some content.
-    private struct Found {
+    private struct FoundIndex {
         let content: IndexedContent
         let identity: ContentIdentity
         let index: Index?
@@ -90,19 +90,19 @@ package final class IndexCache<Index: CacheableIndex>: Sendable {
     /// Discards the result of the search, because a new index was written.
     private func forget() {
         indexesWritten.withLock { $0 += 1 }
-        self.found.withLock { $0 = nil }
+        self.foundIndex.withLock { $0 = nil }
     }
 
-    private func lookUp(_ context: BlobContext) throws(BlobError) -> Found? {
+    private func lookUp(_ context: BlobContext) throws(BlobError) -> FoundIndex? {
         guard let file, self.isIndexable else { return nil }
         guard let identity = ContentIdentity(try self.base.info(context)) else { return nil }
-        if let found = self.found.withLock({ $0 }), found.identity == identity, found.isCurrent { return found }
+        if let found = self.foundIndex.withLock({ $0 }), found.identity == identity, found.isCurrent { return found }
         let writtenCount = indexesWritten.withLock { $0 }
         guard let content = try file.content(of: self.base, context) else { return nil }
-        let found = Found(
+        let found = FoundIndex(
             content: content, identity: identity, index: try self.load(file, self.layer, content),
             writtenCount: writtenCount)
-        self.found.withLock { $0 = found }
+        self.foundIndex.withLock { $0 = found }
         return found
     }
 }

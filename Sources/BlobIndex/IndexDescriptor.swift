@@ -18,7 +18,7 @@ final class IndexDescriptor: Sendable {
         // O_NONBLOCK, because opening a FIFO at this path must not block.
         let flags = O_RDONLY | O_NONBLOCK | (folder == nil ? 0 : O_NOFOLLOW)
         self.file = try Descriptor(
-            path, flags, in: folder?.number ?? AT_FDCWD, doing: "Could not open the index \(path)")
+            path, flags, in: folder?.rawValue ?? AT_FDCWD, doing: "Could not open the index \(path)")
         self.status = try self.file.status(named: "the index")
     }
 
@@ -59,7 +59,7 @@ final class IndexDescriptor: Sendable {
     /// Surplus files are removed in the order of their last use, which many file systems do not record.
     func markUsed() {
         guard Int64(time(nil)) - self.status.lastUse / 1_000_000_000 > Self.useInterval else { return }
-        _ = futimens(self.file.number, nil)
+        _ = futimens(self.file.rawValue, nil)
     }
 
     /// The shortest time between two updates, in seconds.

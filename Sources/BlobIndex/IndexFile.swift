@@ -33,7 +33,7 @@ package struct IndexFile: Sendable {
             (self.folder, self.name, self.path) = (nil, path, path)
             return
         }
-        guard let locator, let folder = IndexFolder.of(policy) else { return nil }
+        guard let locator, let folder = IndexFolder.folder(for: policy) else { return nil }
         self.folder = folder
         self.name = IndexFolder.fileName(origin: locator.origin.identity)
         self.path = "\(folder.path)/\(self.name)"
@@ -184,13 +184,13 @@ package struct IndexFile: Sendable {
     /// identity of the content from which the sections were made, if the length, both ends and 32 parts between them
     /// are the same. This suffices, because the sections are verified during use.
     ///
-    /// - Returns: Nil if ``IndexedContent/of(_:_:)`` returns nil.
+    /// - Returns: Nil if ``IndexedContent/read(from:_:)`` returns nil.
     /// - Throws: Errors of opening and reading `base`.
-    /// - Complexity: See ``IndexedContent/of(_:_:)``; for a copy, opens `base` 32 more times.
+    /// - Complexity: See ``IndexedContent/read(from:_:)``; for a copy, opens `base` 32 more times.
     package func content(
         of base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> IndexedContent? {
-        guard let content = try IndexedContent.of(base, context) else { return nil }
+        guard let content = try IndexedContent.read(from: base, context) else { return nil }
         guard self.folder == nil, case .index(let file, let table) = self.state(),
             !table.entries.contains(where: { $0.content == content })
         else { return content }
@@ -261,7 +261,7 @@ package struct IndexFile: Sendable {
         for section in sections {
             precondition(!table.entries.contains { $0.key == section.key }, "Two sections must not have the same key.")
             table.entries.append(
-                try output.section(section.key, section.flags, content) { output throws(BlobError) in
+                try output.appendSection(section.key, section.flags, content) { output throws(BlobError) in
                     try section.produce { bytes throws(BlobError) in try output.append(bytes) }
                 })
         }
@@ -303,15 +303,15 @@ package struct IndexFile: Sendable {
 
 /// A file that the user named. Later reads may add sections to a file that this process created.
 private struct OwnFile: Hashable {
-    private static let known = Locked<Set<OwnFile>>([])
+    private static let registeredFiles = Locked<Set<OwnFile>>([])
 
     /// Nil if the file is missing.
     private let identity: FileIdentity?
 
     init(_ path: String) { self.identity = FileStatus(at: path)?.identity }
 
-    var isKnown: Bool { self.identity != nil && Self.known.withLock { $0.contains(self) } }
-    func register() { _ = Self.known.withLock { $0.insert(self) } }
+    var isKnown: Bool { self.identity != nil && Self.registeredFiles.withLock { $0.contains(self) } }
+    func register() { _ = Self.registeredFiles.withLock { $0.insert(self) } }
 }
 
 /// An output to an index file that counts bytes and computes checksums.
@@ -347,7 +347,7 @@ private struct IndexOutput: ~Copyable {
     }
 
     /// Appends the section whose bytes `body` appends; returns its entry in the table.
-    mutating func section(
+    mutating func appendSection(
         _ key: IndexSection.Key, _ flags: IndexSection.Flags, _ content: IndexedContent,
         _ body: (inout IndexOutput) throws(BlobError) -> Void
     ) throws(BlobError) -> IndexSection.Entry {
@@ -374,7 +374,7 @@ extension IndexTable {
                 (try? file.checksum(of: range)) == entry.checksum
             else { continue }
             self.entries.append(
-                try output.section(entry.key, entry.flags, entry.content) { output throws(BlobError) in
+                try output.appendSection(entry.key, entry.flags, entry.content) { output throws(BlobError) in
                     try file.forEachChunk(in: range) { chunk throws(BlobError) in try output.append(chunk) }
                 })
         }

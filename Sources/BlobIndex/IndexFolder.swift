@@ -13,7 +13,7 @@ struct IndexFolder: Hashable, Sendable {
     var fileExtension = IndexFolder.fileExtension
 
     /// Returns the folder of a policy; nil if the policy names none, or the user has no cache folder.
-    static func of(_ policy: BlobIndexPolicy) -> IndexFolder? {
+    static func folder(for policy: BlobIndexPolicy) -> IndexFolder? {
         switch policy.place {
         case .none, .file: nil
         case .folder(let path, let maximumByteCount): IndexFolder(path: path, maximumByteCount: maximumByteCount)
@@ -126,7 +126,7 @@ final class OpenIndexFolder {
 
     /// Removes a file; returns false if the file is missing.
     func remove(_ name: String) throws(BlobError) -> Bool {
-        if unlinkat(self.descriptor.number, name, 0) == 0 { return true }
+        if unlinkat(self.descriptor.rawValue, name, 0) == 0 { return true }
         guard errno != ENOENT else { return false }
         throw BlobError(systemError: errno, doing: "Could not remove \(name)")
     }
@@ -138,16 +138,16 @@ final class OpenIndexFolder {
     /// - Parameter keptName: The name of a file that is not removed.
     func evict(keeping keptName: String) {
         for file in self.regularFiles()
-        where file.name.hasPrefix(".") && file.name.holds(".\(self.folder.fileExtension).")
+        where file.name.hasPrefix(".") && file.name.containsText(".\(self.folder.fileExtension).")
             && Int64(time(nil)) - file.status.lastUse / 1_000_000_000 > Self.abandonedAge
         {
-            unlinkat(self.descriptor.number, file.name, 0)
+            unlinkat(self.descriptor.rawValue, file.name, 0)
         }
         let files = self.indexFiles()
         var total = files.reduce(0) { $0 + $1.status.byteCount }
         for file in files where file.name != keptName {
             guard total > self.folder.maximumByteCount else { return }
-            if unlinkat(self.descriptor.number, file.name, 0) == 0 { total -= file.status.byteCount }
+            if unlinkat(self.descriptor.rawValue, file.name, 0) == 0 { total -= file.status.byteCount }
         }
     }
 

@@ -5,7 +5,7 @@ package import BlobCore
 /// All errors are ``BlobError/Code/corrupted``, with the offset in the bytes with which the reader was created.
 package struct IndexReader: Sendable {
     private let bytes: [UInt8]
-    private let end: Int
+    private let endOffset: Int
 
     /// The offset of the next byte to read, from the start of the bytes.
     package private(set) var byteOffset: Int
@@ -13,22 +13,22 @@ package struct IndexReader: Sendable {
     /// Creates a reader of `bytes`.
     package init(_ bytes: [UInt8]) {
         self.bytes = bytes
-        (self.byteOffset, self.end) = (0, bytes.count)
+        (self.byteOffset, self.endOffset) = (0, bytes.count)
     }
 
     /// Creates a reader of a part of `bytes`; offsets are still relative to the start of `bytes`.
     package init(_ bytes: [UInt8], _ range: Range<Int>) throws(BlobError) {
         self.bytes = bytes
-        (self.byteOffset, self.end) = (range.lowerBound, range.upperBound)
+        (self.byteOffset, self.endOffset) = (range.lowerBound, range.upperBound)
         guard range.lowerBound >= 0, range.upperBound <= bytes.count else { throw self.failure("ends too early") }
     }
 
     /// The number of bytes left to read.
-    package var remaining: Int { self.end - self.byteOffset }
+    package var remaining: Int { self.endOffset - self.byteOffset }
 
     package var isAtEnd: Bool { self.remaining == 0 }
 
-    package mutating func fixed<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) throws(BlobError)
+    package mutating func readFixed<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) throws(BlobError)
         -> Number
     {
         let start = try self.advance(by: MemoryLayout<Number>.size)
@@ -38,7 +38,7 @@ package struct IndexReader: Sendable {
     }
 
     /// Reads an unsigned LEB128 number; a number of more than 64 bits, or in more bytes than needed, is an error.
-    package mutating func varint() throws(BlobError) -> UInt64 {
+    package mutating func readVarint() throws(BlobError) -> UInt64 {
         var number: UInt64 = 0
         var shift: UInt64 = 0
         while true {
@@ -58,7 +58,7 @@ package struct IndexReader: Sendable {
 
     /// Reads a varint that is an offset or a length; a number above `limit` is an error.
     package mutating func count(atMost limit: Int = .max) throws(BlobError) -> Int {
-        guard let count = Int(exactly: try self.varint()), count <= limit else {
+        guard let count = Int(exactly: try self.readVarint()), count <= limit else {
             throw self.failure("contains a number above its limit")
         }
         return count
@@ -70,7 +70,7 @@ package struct IndexReader: Sendable {
     }
 
     /// Reads a length of at most `limit`, and that many bytes.
-    package mutating func counted(atMost limit: Int) throws(BlobError) -> ArraySlice<UInt8> {
+    package mutating func readCountedBytes(atMost limit: Int) throws(BlobError) -> ArraySlice<UInt8> {
         try self.bytes(count: try self.count(atMost: limit))
     }
 

@@ -78,7 +78,7 @@ package final class IndexSection: Sendable {
 
     private let file: IndexDescriptor
     private let entry: Entry
-    private let loaded = Locked<[UInt8]?>(nil)
+    private let loadedBytes = Locked<[UInt8]?>(nil)
 
     init(_ file: IndexDescriptor, _ entry: Entry) {
         self.file = file
@@ -93,7 +93,7 @@ package final class IndexSection: Sendable {
     /// - Throws: ``BlobError/Code/corrupted`` if the checksum is wrong; ``BlobError/Code/limitExceeded`` if the
     ///   section is longer than ``maximumLoadedByteCount``.
     package func bytes() throws(BlobError) -> [UInt8] {
-        try self.loaded.withLock { loaded throws(BlobError) in
+        try self.loadedBytes.withLock { loaded throws(BlobError) in
             if let loaded { return loaded }
             guard self.byteCount <= Self.maximumLoadedByteCount else {
                 throw BlobError(

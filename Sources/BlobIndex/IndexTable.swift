@@ -83,9 +83,9 @@ struct IndexTable {
         var tail = try file.read(at: file.byteCount - Int64(guess), count: guess)
         guard guess >= Self.footByteCount else { throw IndexReader(tail).failure("is too short to contain its footer") }
         var foot = try IndexReader(tail, (guess - Self.footByteCount)..<guess)
-        let (statedByteCount, count) = (try foot.fixed(Int64.self), Int(try foot.fixed(UInt32.self)))
-        let checksum = try foot.fixed(UInt32.self)
-        guard try foot.fixed(UInt32.self) == CRC32(of: tail.suffix(Self.footByteCount).dropLast(4)).value,
+        let (statedByteCount, count) = (try foot.readFixed(Int64.self), Int(try foot.readFixed(UInt32.self)))
+        let checksum = try foot.readFixed(UInt32.self)
+        guard try foot.readFixed(UInt32.self) == CRC32(of: tail.suffix(Self.footByteCount).dropLast(4)).value,
             statedByteCount == file.byteCount, count <= Self.maximumByteCount,
             Int64(count + Self.headByteCount + Self.footByteCount) <= file.byteCount
         else { throw foot.failure("has a damaged footer") }
@@ -100,12 +100,12 @@ struct IndexTable {
         for _ in 0..<(try reader.count(atMost: Self.maximumSectionCount)) {
             let entry = IndexSection.Entry(
                 key: IndexSection.Key(
-                    layer: try reader.text(), kind: IndexSection.Kind(rawValue: try reader.fixed())),
-                flags: IndexSection.Flags(rawValue: try reader.fixed()),
+                    layer: try reader.text(), kind: IndexSection.Kind(rawValue: try reader.readFixed())),
+                flags: IndexSection.Flags(rawValue: try reader.readFixed()),
                 content: IndexedContent(
-                    byteCount: try reader.fixed(), validator: try reader.text(),
-                    statusChangeTime: try reader.time(), edgeChecksum: try reader.fixed()),
-                byteOffset: try reader.fixed(), byteCount: try reader.fixed(), checksum: try reader.fixed())
+                    byteCount: try reader.readFixed(), validator: try reader.text(),
+                    statusChangeTime: try reader.time(), edgeChecksum: try reader.readFixed()),
+                byteOffset: try reader.readFixed(), byteCount: try reader.readFixed(), checksum: try reader.readFixed())
             let (sectionEnd, isPastEnd) = entry.byteOffset.addingReportingOverflow(entry.byteCount)
             guard entry.byteOffset >= Self.headByteCount, entry.byteCount >= 0, !isPastEnd, sectionEnd <= byteOffset
             else { throw reader.failure("has a section with an invalid position or length") }
@@ -117,11 +117,11 @@ struct IndexTable {
 
 extension IndexReader {
     fileprivate mutating func time() throws(BlobError) -> Int64? {
-        let time = try self.fixed(Int64.self)
+        let time = try self.readFixed(Int64.self)
         return time == .min ? nil : time
     }
 
     fileprivate mutating func text() throws(BlobError) -> String {
-        String(decoding: try self.counted(atMost: IndexSection.maximumTextByteCount), as: UTF8.self)
+        String(decoding: try self.readCountedBytes(atMost: IndexSection.maximumTextByteCount), as: UTF8.self)
     }
 }

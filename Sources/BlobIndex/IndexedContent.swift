@@ -36,8 +36,8 @@ package struct IndexedContent: Hashable, Sendable {
     ///   if an index could not be bound to the content, because the content lacks a length or an accepted validator.
     /// - Throws: Errors of opening and reading `base`.
     /// - Complexity: Opens `base` twice, and reads 4 KiB each time.
-    package static func of(
-        _ base: any BlobInputStreamDataSource, _ context: BlobContext
+    package static func read(
+        from base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> IndexedContent? {
         guard base.traits.contains(.repeatable) else { return nil }
         let info = try base.info(context)
@@ -77,21 +77,21 @@ package struct ContentIdentity: Equatable, Sendable {
 
 /// The facts learned about the content of a source, which are discarded when the content changes.
 package final class CachedFacts<Facts: Sendable>: Sendable {
-    private let known = Locked<(content: ContentIdentity, facts: Facts)?>(nil)
+    private let cachedFacts = Locked<(content: ContentIdentity, facts: Facts)?>(nil)
 
     package init() {}
 
     /// The facts about the last content; nil if unknown.
-    package var last: Facts? { self.known.withLock { $0?.facts } }
+    package var last: Facts? { self.cachedFacts.withLock { $0?.facts } }
 
     /// Returns the facts about the content that `info` describes, and determines them if they are unknown.
     ///
     /// Facts about content without a validator are determined each time.
     package func facts(of info: BlobInfo, make: () throws -> Facts) rethrows -> Facts {
         guard let content = ContentIdentity(info) else { return try make() }
-        if let known = self.known.withLock({ $0 }), known.content == content { return known.facts }
+        if let known = self.cachedFacts.withLock({ $0 }), known.content == content { return known.facts }
         let facts = try make()
-        self.known.withLock { $0 = (content, facts) }
+        self.cachedFacts.withLock { $0 = (content, facts) }
         return facts
     }
 }
@@ -105,8 +105,8 @@ struct ContentSamples: Equatable, Sendable {
     /// The CRC-32 of each part, in order.
     let checksums: [UInt32]
 
-    /// The length of a part in bytes: 4 KiB.
-    static let partByteCount: Int64 = 4096
+    /// The length of a sample in bytes: 4 KiB.
+    static let sampleByteCount: Int64 = 4096
 
     /// The number of parts: 32.
     static let count: Int64 = 32
@@ -122,12 +122,12 @@ struct ContentSamples: Equatable, Sendable {
         of base: any BlobInputStreamDataSource, _ byteCount: Int64, _ context: BlobContext
     ) throws(BlobError) {
         let validator = try base.info(context).validator
-        let partByteCount = min(byteCount, Self.partByteCount)
-        let (places, rest) = (byteCount - partByteCount).quotientAndRemainder(dividingBy: Self.count + 1)
+        let sampleByteCount = min(byteCount, Self.sampleByteCount)
+        let (places, rest) = (byteCount - sampleByteCount).quotientAndRemainder(dividingBy: Self.count + 1)
         let byteOffsets = (1...Self.count).map { places * $0 + rest * $0 / (Self.count + 1) }
-        base.prepare(byteOffsets.map { $0..<$0 + partByteCount }, context)
+        base.prepare(byteOffsets.map { $0..<$0 + sampleByteCount }, context)
         self.checksums = try byteOffsets.map { byteOffset throws(BlobError) in
-            let part = try base.bytes(at: byteOffset, count: Int(partByteCount), matching: validator, context)
+            let part = try base.bytes(at: byteOffset, count: Int(sampleByteCount), matching: validator, context)
             return CRC32(of: part).value
         }
     }
@@ -145,9 +145,9 @@ struct ContentSamples: Equatable, Sendable {
     /// - Throws: ``BlobError/Code/corrupted`` for an unsupported version or a wrong length.
     init(decoding bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
-        guard try reader.varint() == Self.version, reader.remaining == Self.count * 4 else {
+        guard try reader.readVarint() == Self.version, reader.remaining == Self.count * 4 else {
             throw reader.failure("has an unsupported version or length")
         }
-        self.checksums = try (0..<Self.count).map { _ throws(BlobError) in try reader.fixed(UInt32.self) }
+        self.checksums = try (0..<Self.count).map { _ throws(BlobError) in try reader.readFixed(UInt32.self) }
     }
 }

@@ -37,7 +37,7 @@ package struct ToolIndex: Sendable {
 
     /// A position at which decoding can begin.
     package struct Point: Equatable, Sendable {
-        package let place: RestartPoint
+        package let restartPoint: RestartPoint
         /// The range of the window in the file: zlib data (RFC 1950) in `gztool`, otherwise the bytes themselves; nil
         /// if the file has no window for the point.
         let window: Range<Int64>?
@@ -103,7 +103,7 @@ private struct ToolIndexParser {
     private(set) var points: [ToolIndex.Point] = []
     /// The distance between stored points, as a number of points in the file, and the number of points read so far.
     private var (stride, number) = (1, 0)
-    private var last: RestartPoint?
+    private var lastPoint: RestartPoint?
 
     /// The number of bytes in one read.
     private static let bufferByteCount: Int64 = 64 * 1024
@@ -116,9 +116,9 @@ private struct ToolIndexParser {
 
     /// Parses a count and that many pairs of offsets, for all blocks except the first.
     mutating func parseBgzip() throws(BlobError) {
-        self.pointCount = try self.size()
+        self.pointCount = try self.readSize()
         for _ in 0..<self.pointCount {
-            let (compressed, decoded) = (try self.size(), try self.size())
+            let (compressed, decoded) = (try self.readSize(), try self.readSize())
             try self.append(bitOffset: compressed * 8, decoded, nil)
         }
     }
@@ -131,8 +131,8 @@ private struct ToolIndexParser {
             throw BlobError(.unsupported, "The index has version \(version) of indexed_gzip, which is not supported.")
         }
         _ = try self.number(UInt8.self)
-        self.compressedByteCount = try self.size()
-        let byteCount = try self.size()
+        self.compressedByteCount = try self.readSize()
+        let byteCount = try self.readSize()
         // Zero means that the index does not cover everything.
         self.byteCount = byteCount > 0 ? byteCount : nil
         _ = try self.number(UInt32.self)
@@ -144,7 +144,7 @@ private struct ToolIndexParser {
         }
         var window = self.byteOffset + self.pointCount * pointByteCount
         for index in 0..<self.pointCount {
-            let (compressed, decoded, bits) = (try self.size(), try self.size(), try self.number(UInt8.self))
+            let (compressed, decoded, bits) = (try self.readSize(), try self.readSize(), try self.number(UInt8.self))
             let hasWindow = version == 0 ? index > 0 : try self.number(UInt8.self) != 0
             guard bits < 8, !hasWindow || window + windowByteCount <= self.file.byteCount else {
                 throw self.failure("has an invalid point")
@@ -163,10 +163,10 @@ private struct ToolIndexParser {
         self.byteOffset = 15
         let hasLines = try self.number(UInt8.self) == UInt8(ascii: "X")
         if hasLines { _ = try self.number(UInt32.self) }
-        self.pointCount = try self.size()
-        let isComplete = try self.size() == self.pointCount
+        self.pointCount = try self.readSize()
+        let isComplete = try self.readSize() == self.pointCount
         for _ in 0..<self.pointCount {
-            let (decoded, compressed) = (try self.size(), try self.size())
+            let (decoded, compressed) = (try self.readSize(), try self.readSize())
             let (bits, count) = (try self.number(UInt32.self), Int64(try self.number(UInt32.self)))
             guard bits < 8, count <= 64 * 1024, count <= self.file.byteCount - self.byteOffset else {
                 throw self.failure("has an invalid point")
@@ -174,23 +174,24 @@ private struct ToolIndexParser {
             let place = self.byteOffset..<(self.byteOffset + count)
             try self.append(bitOffset: compressed * 8 - Int64(bits), decoded, count > 0 ? place : nil)
             self.byteOffset += count
-            if hasLines { _ = try self.size() }
+            if hasLines { _ = try self.readSize() }
         }
         guard isComplete else { return }
-        self.byteCount = try self.size()
-        if hasLines { _ = try self.size() }
+        self.byteCount = try self.readSize()
+        if hasLines { _ = try self.readSize() }
     }
 
     private mutating func append(
         bitOffset: Int64, _ byteOffset: Int64, _ window: Range<Int64>?
     ) throws(BlobError) {
         // Two points may have the same decoded offset, if nothing is between them.
-        guard bitOffset >= 0, bitOffset > self.last?.bitOffset ?? -1, byteOffset >= self.last?.byteOffset ?? 0,
+        guard bitOffset >= 0, bitOffset > self.lastPoint?.bitOffset ?? -1,
+            byteOffset >= self.lastPoint?.byteOffset ?? 0,
             bitOffset <= 8 * (self.compressedByteCount ?? .max / 8)
         else { throw self.failure("has a point out of order") }
         let place = RestartPoint(bitOffset: bitOffset, byteOffset: byteOffset)
-        self.last = place
-        if self.number % self.stride == 0 { self.points.append(ToolIndex.Point(place: place, window: window)) }
+        self.lastPoint = place
+        if self.number % self.stride == 0 { self.points.append(ToolIndex.Point(restartPoint: place, window: window)) }
         self.number += 1
         guard self.points.count > ToolIndex.maximumPointCount else { return }
         self.stride *= 2
@@ -198,7 +199,7 @@ private struct ToolIndexParser {
     }
 
     /// Reads a length or an offset.
-    private mutating func size() throws(BlobError) -> Int64 {
+    private mutating func readSize() throws(BlobError) -> Int64 {
         guard let size = Int64(exactly: try self.number(UInt64.self)), size <= Self.maximumByteCount else {
             throw self.failure("contains a number above its limit")
         }

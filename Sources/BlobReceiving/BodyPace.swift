@@ -13,28 +13,28 @@ package struct BodyPace: Sendable {
         case slow
     }
 
-    private let limit: Duration
+    private let timeLimit: Duration
     private let minimumByteCount: Double
     /// The start of the measurement, moved later by the time for which the sender was held back.
     private var start: Instant
     private var heldSince: Instant?
-    private var lastByte = Duration.zero
+    private var lastByteTime = Duration.zero
     private var spanStart = Duration.zero
     private var byteCount = 0.0
 
     /// - Parameters:
-    ///   - limit: The time without a byte after which a body is idle, and the span over which its rate is measured.
+    ///   - timeLimit: The time without a byte after which a body is idle, and the span over which its rate is measured.
     ///   - minimumRate: The minimum average rate in bytes per second over each span; 0 for no minimum.
-    package init(limit: Duration, minimumRate: Int64, at instant: Instant) {
-        self.limit = limit
-        self.minimumByteCount = Double(minimumRate) * (limit / .seconds(1))
+    package init(timeLimit: Duration, minimumRate: Int64, at instant: Instant) {
+        self.timeLimit = timeLimit
+        self.minimumByteCount = Double(minimumRate) * (timeLimit / .seconds(1))
         self.start = instant
     }
 
     /// Counts bytes that have arrived.
     package mutating func add(_ byteCount: Int, at instant: Instant) {
         self.byteCount += Double(byteCount)
-        self.lastByte = self.time(at: instant)
+        self.lastByteTime = self.time(at: instant)
     }
 
     /// Starts holding back the sender. A second call has no effect.
@@ -49,13 +49,14 @@ package struct BodyPace: Sendable {
     /// Returns the verdict, which is final unless it is `fine`.
     package mutating func check(at instant: Instant) -> Verdict {
         let time = self.time(at: instant)
-        if time - self.lastByte >= self.limit { return .idle }
-        if time - self.spanStart >= self.limit {
+        if time - self.lastByteTime >= self.timeLimit { return .idle }
+        if time - self.spanStart >= self.timeLimit {
             guard self.byteCount >= self.minimumByteCount else { return .slow }
             (self.spanStart, self.byteCount) = (time, 0)
         }
         // Never zero, because time does not advance while the sender is held back.
-        return .fine(checkAfter: max(min(self.lastByte, self.spanStart) + self.limit - time, self.limit / 10))
+        return .fine(
+            checkAfter: max(min(self.lastByteTime, self.spanStart) + self.timeLimit - time, self.timeLimit / 10))
     }
 
     private func time(at instant: Instant) -> Duration { (self.heldSince ?? instant) - self.start }

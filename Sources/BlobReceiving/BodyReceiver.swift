@@ -72,7 +72,7 @@ package struct RequestRefusal: Error {
     /// The body, as `application/problem+json`; nil to send the error's message as text.
     package let problem: String?
 
-    static let missing = Self.error(404, "There is no such upload.")
+    static let missingUpload = Self.error(404, "There is no such upload.")
 
     /// Returns an error whose response has `status`.
     static func error(
@@ -83,7 +83,7 @@ package struct RequestRefusal: Error {
             .refused, message, isTransient: false, cause: Self(status: status, fields: fields, problem: problem))
     }
 
-    static func wrongOffset(_ provided: Int64, expected: Int64) -> BlobError {
+    static func wrongOffsetError(_ provided: Int64, expected: Int64) -> BlobError {
         self.error(
             409, "\(expected) bytes of the upload have arrived, not \(provided).",
             [("Upload-Complete", "?0"), ("Upload-Offset", String(expected))],
@@ -93,7 +93,7 @@ package struct RequestRefusal: Error {
                 """)
     }
 
-    static func inconsistentLength(_ provided: Int64, expected: Int64) -> BlobError {
+    static func inconsistentLengthError(_ provided: Int64, expected: Int64) -> BlobError {
         self.error(
             400, "The upload has \(expected) bytes, not \(provided).", [("Upload-Complete", "?0")],
             problem: """

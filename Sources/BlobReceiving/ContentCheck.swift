@@ -16,7 +16,7 @@ struct ContentCheck {
     /// Adds the next bytes.
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         for index in self.checks.indices {
-            self.checks[index].check.append(bytes, at: self.checks[index].check.reached)
+            self.checks[index].check.append(bytes, at: self.checks[index].check.reachedOffset)
         }
     }
 

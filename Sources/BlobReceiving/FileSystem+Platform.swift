@@ -28,7 +28,7 @@ final class FileSystem {
     /// Waits until all pending writes of the file system are on the disk (syncfs(2)). This takes no longer than
     /// synchronising a single file. Has no effect if the C library lacks this function.
     func synchronize() throws(BlobError) {
-        guard let syncfs = Self.syncfs, syncfs(self.descriptor.number) != 0 else { return }
+        guard let syncfs = Self.syncfs, syncfs(self.descriptor.rawValue) != 0 else { return }
         throw BlobError(systemError: errno, doing: "Could not synchronise the files in \(self.folder)")
     }
     #else
@@ -42,11 +42,11 @@ final class FileSystem {
 /// file is closed. Not declared in Swift's module for the C library.
 enum DescriptionLock {
     #if canImport(Darwin)
-    static let set: CInt = 90
-    static let get: CInt = 92
+    static let setCommand: CInt = 90
+    static let getCommand: CInt = 92
     #else
-    static let set: CInt = 37
-    static let get: CInt = 36
+    static let setCommand: CInt = 37
+    static let getCommand: CInt = 36
     #endif
 
     /// Returns the argument for these commands.

@@ -15,13 +15,13 @@ package struct MultipartParser {
 
     package struct Limits: Sendable {
         /// The maximum number of parts, ten times the number of fields that Django accepts.
-        package var partCount = 10_000
+        package var maximumPartCount = 10_000
         /// The maximum length of one part's header in bytes. A typical header has about 200.
-        package var headerByteCount = 16 * 1024
+        package var maximumHeaderByteCount = 16 * 1024
         /// The maximum number of bytes before the first part, where most senders write none.
-        package var preambleByteCount = 64 * 1024
+        package var maximumPreambleByteCount = 64 * 1024
         /// The maximum number of whitespace characters after a delimiter.
-        package var paddingByteCount = 64
+        package var maximumPaddingByteCount = 64
 
         package init() {}
     }
@@ -36,14 +36,14 @@ package struct MultipartParser {
     private let delimiter: [UInt8]  // Begins with the preceding line ending, which belongs to it.
     private let limits: Limits
     private var state = State.preamble
-    private var matched: Int
+    private var matchedByteCount: Int
     /// The number of leading bytes of a partial match that are not data if the match fails: 2 for the line ending
     /// before the body or a part's content, which may begin a delimiter, and 0 otherwise.
-    private var lineEndCount = 2
+    private var lineEndingByteCount = 2
     private var header: [UInt8] = []
     private var lineStart = 0
     private var partCount = 0
-    private var count = 0  // The number of bytes in the current state, if it is limited.
+    private var stateByteCount = 0  // The number of bytes in the current state, if it is limited.
     private var byteOffset: Int64 = 0
 
     /// - Parameter boundary: 1 to 70 of the characters of RFC 2046, section 5.1.1, without a trailing space.
@@ -55,7 +55,7 @@ package struct MultipartParser {
         self.delimiter = Array("\r\n--\(boundary)".utf8)
         self.limits = limits
         // The first delimiter may be at the very beginning, without a preceding line ending.
-        self.matched = 2
+        self.matchedByteCount = 2
     }
 
     private static let boundaryCharacters = Set(
@@ -93,27 +93,29 @@ package struct MultipartParser {
 
     /// Passes on all bytes up to a delimiter.
     private mutating func search(_ rest: inout Slice<UnsafeRawBufferPointer>, _ handle: (Event) throws -> Void) throws {
-        if self.matched > 0 {
+        if self.matchedByteCount > 0 {
             let index = self.match(rest, from: rest.startIndex)
-            if self.matched == self.delimiter.count { return try self.reachDelimiter(&rest, index, nil, handle) }
+            if self.matchedByteCount == self.delimiter.count {
+                return try self.reachDelimiter(&rest, index, nil, handle)
+            }
             guard index < rest.endIndex else { return rest = rest[rest.endIndex...] }
             // Not a delimiter, so the matched bytes are data. They contain a CR only at the front, so no delimiter
             // begins within them.
-            let looked = self.lineEndCount..<self.matched
+            let looked = self.lineEndingByteCount..<self.matchedByteCount
             if self.state == .preamble {
                 try self.countPreamble(looked.count)
             } else if !looked.isEmpty {
                 try self.delimiter.withUnsafeBytes { try handle(.bytes(UnsafeRawBufferPointer(rebasing: $0[looked]))) }
             }
-            (self.matched, self.lineEndCount) = (0, 0)
+            (self.matchedByteCount, self.lineEndingByteCount) = (0, 0)
             rest = rest[index...]
         }
         let start = rest.startIndex
         var index = start
         while let found = rest[index...].firstIndex(of: UInt8(ascii: "\r")) {
-            self.matched = 0
+            self.matchedByteCount = 0
             index = self.match(rest, from: found)
-            if self.matched == self.delimiter.count {
+            if self.matchedByteCount == self.delimiter.count {
                 return try self.reachDelimiter(&rest, index, rest[start..<found], handle)
             }
             if index == rest.endIndex {
@@ -121,7 +123,7 @@ package struct MultipartParser {
                 return rest = rest[rest.endIndex...]
             }
         }
-        self.matched = 0
+        self.matchedByteCount = 0
         try self.pass(rest[start...], handle)
         rest = rest[rest.endIndex...]
     }
@@ -129,10 +131,11 @@ package struct MultipartParser {
     /// Continues the comparison with the delimiter, and returns the index after the matching bytes.
     private mutating func match(_ bytes: Slice<UnsafeRawBufferPointer>, from start: Int) -> Int {
         var index = start
-        while index < bytes.endIndex, self.matched < self.delimiter.count, bytes[index] == self.delimiter[self.matched]
+        while index < bytes.endIndex, self.matchedByteCount < self.delimiter.count,
+            bytes[index] == self.delimiter[self.matchedByteCount]
         {
             index += 1
-            self.matched += 1
+            self.matchedByteCount += 1
         }
         return index
     }
@@ -143,9 +146,10 @@ package struct MultipartParser {
     }
 
     private mutating func countPreamble(_ count: Int) throws(BlobError) {
-        self.count += count
-        guard self.count <= self.limits.preambleByteCount else {
-            throw self.limitError("more bytes before the first part than the limit of \(self.limits.preambleByteCount)")
+        self.stateByteCount += count
+        guard self.stateByteCount <= self.limits.maximumPreambleByteCount else {
+            throw self.limitError(
+                "more bytes before the first part than the limit of \(self.limits.maximumPreambleByteCount)")
         }
     }
 
@@ -155,7 +159,7 @@ package struct MultipartParser {
     ) throws {
         if let before { try self.pass(before, handle) }
         if self.state == .body { try handle(.end) }
-        (self.state, self.matched, self.lineEndCount, self.count) = (.afterDelimiter, 0, 0, 0)
+        (self.state, self.matchedByteCount, self.lineEndingByteCount, self.stateByteCount) = (.afterDelimiter, 0, 0, 0)
         rest = rest[end...]
     }
 
@@ -171,14 +175,15 @@ package struct MultipartParser {
         case (.afterDelimiter, UInt8(ascii: " ")), (.afterDelimiter, UInt8(ascii: "\t")),
             (.padding, UInt8(ascii: " ")), (.padding, UInt8(ascii: "\t")):
             self.state = .padding
-            self.count += 1
-            guard self.count <= self.limits.paddingByteCount else {
-                throw self.limitError("more spaces after a delimiter than the limit of \(self.limits.paddingByteCount)")
+            self.stateByteCount += 1
+            guard self.stateByteCount <= self.limits.maximumPaddingByteCount else {
+                throw self.limitError(
+                    "more spaces after a delimiter than the limit of \(self.limits.maximumPaddingByteCount)")
             }
         case (.paddingEnd, UInt8(ascii: "\n")):
             self.partCount += 1
-            guard self.partCount <= self.limits.partCount else {
-                throw self.limitError("more parts than the limit of \(self.limits.partCount)")
+            guard self.partCount <= self.limits.maximumPartCount else {
+                throw self.limitError("more parts than the limit of \(self.limits.maximumPartCount)")
             }
             (self.state, self.header, self.lineStart) = (.header, [], 0)
         default: throw self.malformedFormError("A line that begins with the delimiter contains unexpected bytes.")
@@ -193,8 +198,9 @@ package struct MultipartParser {
         while let byte = rest.first {
             rest = rest.dropFirst()
             self.header.append(byte)
-            guard self.header.count <= self.limits.headerByteCount else {
-                throw self.limitError("a part with more header bytes than the limit of \(self.limits.headerByteCount)")
+            guard self.header.count <= self.limits.maximumHeaderByteCount else {
+                throw self.limitError(
+                    "a part with more header bytes than the limit of \(self.limits.maximumHeaderByteCount)")
             }
             guard byte == UInt8(ascii: "\n") else { continue }
             guard self.header.dropLast().last == UInt8(ascii: "\r") else {
@@ -211,7 +217,7 @@ package struct MultipartParser {
             }
             // The blank line may be the line ending of a delimiter (RFC 2046, section 5.1.1), in which case the part
             // has no content.
-            (self.state, self.matched, self.lineEndCount, self.header) = (.body, 2, 2, [])
+            (self.state, self.matchedByteCount, self.lineEndingByteCount, self.header) = (.body, 2, 2, [])
             return try handle(.begin(header))
         }
     }

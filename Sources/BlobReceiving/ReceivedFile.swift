@@ -29,7 +29,7 @@ final class ReceivedFile {
     deinit { self.discard() }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        try writeAll(bytes, to: self.file.number, named: self.name)
+        try writeAll(bytes, to: self.file.rawValue, named: self.name)
     }
 
     /// Closes the file after its last byte has been written.
@@ -90,17 +90,17 @@ package enum ReceiverLock {
     /// - Returns: The path of the folder without symbolic links.
     /// - Throws: The error of the folder; ``BlobError/Code/invalidArgument`` if the path is a file.
     package static func claim(_ path: String) throws(BlobError) -> String {
-        let folder = try self.make(path)
+        let folder = try self.makeFolder(path)
         self.folder.withLock { $0 = folder }
         // Never closed.
         let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(folder)") }
         // Opened for reading, because a folder cannot be opened for writing.
         var lock = DescriptionLock.request(F_RDLCK, at: self.ownerOffset, count: 1)
-        guard fcntl(descriptor, DescriptionLock.set, &lock) == 0 else { return folder }
+        guard fcntl(descriptor, DescriptionLock.setCommand, &lock) == 0 else { return folder }
         self.removeParts(in: folder) { owner in
             var lock = DescriptionLock.request(F_WRLCK, at: owner, count: 1)
-            return owner != self.ownerOffset && fcntl(descriptor, DescriptionLock.get, &lock) == 0
+            return owner != self.ownerOffset && fcntl(descriptor, DescriptionLock.getCommand, &lock) == 0
                 && lock.l_type == F_UNLCK
         }
         return folder
@@ -132,7 +132,7 @@ package enum ReceiverLock {
         return Int64(match.output.1, radix: 36)
     }
 
-    private static func make(_ path: String) throws(BlobError) -> String {
+    private static func makeFolder(_ path: String) throws(BlobError) -> String {
         if FileStatus(at: path) == nil, errno == ENOENT {
             try BlobError.wrapping {
                 try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -161,7 +161,7 @@ package enum SafeFileName {
     /// Returns a safe file name for any bytes, in which every byte that is not a plain character is written as `%XX`.
     ///
     /// The name is never empty, a path, hidden, or an option. Bytes beyond the limit are dropped.
-    package static func make(from name: some Sequence<UInt8>) -> String {
+    package static func fileName(from name: some Sequence<UInt8>) -> String {
         var text = ""
         for byte in name {
             let isOddFirst = text.isEmpty && (byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-"))

@@ -11,12 +11,12 @@ package final class RequestReceiver: BodyReceiver {
 
     private let path: String
     private let folder: String?
-    private let stored: StoredFiles?
+    private let storedFiles: StoredFiles?
     private let fileSystem: FileSystem?
     private let maximumByteCount: Int64
     private var parser: MultipartParser?
-    private var open: OpenPart?
-    private var finished: [OpenPart] = []
+    private var openPart: OpenPart?
+    private var finishedParts: [OpenPart] = []
     private var byteCount: Int64 = 0
     private var check: ContentCheck
 
@@ -32,16 +32,16 @@ package final class RequestReceiver: BodyReceiver {
     ///   - fields: The header fields. The body must match the digests in them.
     ///   - folder: The folder for files; nil to compute digests only.
     ///   - maximumByteCount: The maximum length of the whole body; nil for no limit.
-    ///   - stored: The files for HEAD requests. A raw body is added once it is stored.
+    ///   - storedFiles: The files for HEAD requests. A raw body is added once it is stored.
     /// - Throws: ``BlobError/Code/corrupted`` or ``BlobError/Code/invalidArgument`` for a form without a valid
     ///   boundary; ``BlobError/Code/io`` or a similar error if the folder cannot be opened or the file cannot be
     ///   created.
     package init(
         path: String, contentType: String?, fields: [RequestAnswer.Field] = [], folder: String?,
-        maximumByteCount: Int64?, stored: StoredFiles? = nil
+        maximumByteCount: Int64?, storedFiles: StoredFiles? = nil
     ) throws(BlobError) {
         self.check = ContentCheck(RequestDigests(fields).all)
-        (self.path, self.folder, self.stored) = (path, folder, stored)
+        (self.path, self.folder, self.storedFiles) = (path, folder, storedFiles)
         self.maximumByteCount = maximumByteCount ?? .max
         self.fileSystem = try folder.map { folder throws(BlobError) in try FileSystem(of: folder) }
         if let contentType, let boundary = try MultipartHeader.boundary(of: contentType) {
@@ -91,23 +91,23 @@ package final class RequestReceiver: BodyReceiver {
     package func answer() throws(BlobError) -> RequestAnswer {
         try self.check.finish()
         if let parser { try parser.finish() } else { try self.end() }
-        if self.finished.count > Self.maximumSingleCount { try self.fileSystem?.synchronize() }
-        for index in self.finished.indices {
-            self.finished[index].part.file = try self.finished[index].file?.commit()
+        if self.finishedParts.count > Self.maximumSingleCount { try self.fileSystem?.synchronize() }
+        for index in self.finishedParts.indices {
+            self.finishedParts[index].part.file = try self.finishedParts[index].file?.commit()
         }
         try self.fileSystem?.synchronizeFolder()
-        let finished = self.finished
-        self.finished = []
+        let finished = self.finishedParts
+        self.finishedParts = []
         for part in finished { part.file?.discard() }
-        if self.parser == nil, let part = finished.first?.part { self.stored?.add(part, at: self.path) }
+        if self.parser == nil, let part = finished.first?.part { self.storedFiles?.add(part, at: self.path) }
         return RequestAnswer(status: 201, parts: finished.map(\.part))
     }
 
     /// Discards an incomplete body and its files. A second call has no effect.
     package func abandon() {
-        self.open?.file?.discard()
-        for part in self.finished { part.file?.discard(keepingCommitted: false) }
-        (self.open, self.finished) = (nil, [])
+        self.openPart?.file?.discard()
+        for part in self.finishedParts { part.file?.discard(keepingCommitted: false) }
+        (self.openPart, self.finishedParts) = (nil, [])
     }
 
     private func begin(_ header: MultipartHeader) throws(BlobError) {
@@ -120,23 +120,23 @@ package final class RequestReceiver: BodyReceiver {
 
     private func begin(_ part: ReceivedPart, storingAs name: [UInt8]) throws(BlobError) {
         let file = try self.folder.map { folder throws(BlobError) in
-            try ReceivedFile(in: folder, name: SafeFileName.make(from: name))
+            try ReceivedFile(in: folder, name: SafeFileName.fileName(from: name))
         }
-        self.open = OpenPart(part: part, hasher: CryptoDigest.sha256.makeHasher(), file: file)
+        self.openPart = OpenPart(part: part, hasher: CryptoDigest.sha256.makeHasher(), file: file)
     }
 
     private func add(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        self.open?.hasher.update(bytes)
-        self.open?.part.byteCount += Int64(bytes.count)
-        try self.open?.file?.write(bytes)
+        self.openPart?.hasher.update(bytes)
+        self.openPart?.part.byteCount += Int64(bytes.count)
+        try self.openPart?.file?.write(bytes)
     }
 
     private func end() throws(BlobError) {
-        guard var open = self.open else { return }
-        let isSingle = self.finished.count < Self.maximumSingleCount || !FileSystem.canSynchronize
+        guard var open = self.openPart else { return }
+        let isSingle = self.finishedParts.count < Self.maximumSingleCount || !FileSystem.canSynchronize
         try open.file?.finish(synchronizing: isSingle)
         open.part.sha256 = open.hasher.finalizeHexadecimal()
-        self.open = nil
-        self.finished.append(open)
+        self.openPart = nil
+        self.finishedParts.append(open)
     }
 }

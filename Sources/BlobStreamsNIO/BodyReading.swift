@@ -19,8 +19,8 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
     private let buffers: BodyBuffers
     private let cancellation: BlobCancellation
     private let state = Locked(State())
-    private let end = Gate()
-    private var held: ByteBuffer?  // Read, and not returned yet.
+    private let endGate = Gate()
+    private var heldBuffer: ByteBuffer?  // Read, and not returned yet.
 
     /// Opens a source and reads its first bytes. For an empty source this reaches the end, which must be verified
     /// before a length of 0 is announced.
@@ -30,11 +30,11 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
         let context = context.makeChild()
         self.cancellation = context.cancellation
         let buffers = BodyBuffers(try source.withoutBlocking.open(matching: validator, context: context))
-        self.held = try await buffers.next(endingWith: context.cancellation)
+        self.heldBuffer = try await buffers.next(endingWith: context.cancellation)
         self.info = buffers.info
         self.buffers = buffers
         // The client requests no bytes of an empty body.
-        if self.held == nil { self.finish(.success(())) }
+        if self.heldBuffer == nil { self.finish(.success(())) }
     }
 
     deinit { self.buffers.close() }
@@ -60,7 +60,7 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
     /// Waits until the whole body has been returned; throws the error that prevented this.
     func waitForEnd() async throws(BlobError) {
         await withTaskCancellationHandler {
-            await withCheckedContinuation { self.end.enter($0) }
+            await withCheckedContinuation { self.endGate.enter($0) }
         } onCancel: {
             self.stop()
         }
@@ -76,7 +76,7 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
     /// Sets the outcome, unless it is already set.
     func finish(_ outcome: Result<Void, BlobError>) {
         self.state.withLock { $0.outcome = $0.outcome ?? outcome }
-        self.end.open()
+        self.endGate.open()
     }
 
     /// Stops reading. A read in progress closes the reader when it returns.
@@ -92,11 +92,11 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
 
     private func nextBuffer() async throws(BlobError) -> ByteBuffer? {
         guard self.info.byteCount != nil else {
-            if let first = self.held.take() { return first }
+            if let first = self.heldBuffer.take() { return first }
             return try await self.buffers.next()
         }
-        guard let ready = self.held else { return nil }
-        self.held = try await self.buffers.next()
+        guard let ready = self.heldBuffer else { return nil }
+        self.heldBuffer = try await self.buffers.next()
         return ready
     }
 
@@ -109,7 +109,7 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
     }
 
     private func close() {
-        self.held = nil
+        self.heldBuffer = nil
         self.buffers.close()
     }
 }
@@ -125,7 +125,7 @@ final class BodyBuffers {
     private static let maximumCount = 3
 
     private let reader: BlobReader
-    private var used: [ByteBuffer] = []  // The oldest is first.
+    private var usedBuffers: [ByteBuffer] = []  // The oldest is first.
 
     /// Creates the buffers of a reader.
     ///
@@ -138,9 +138,9 @@ final class BodyBuffers {
     /// Returns the next bytes; nil at the end. Cancelling the task cancels `cancellation`, if given.
     func next(endingWith cancellation: BlobCancellation? = nil) async throws(BlobError) -> ByteBuffer? {
         while true {
-            var buffer = self.used.count < Self.maximumCount ? ByteBuffer() : self.used.removeFirst()
+            var buffer = self.usedBuffers.count < Self.maximumCount ? ByteBuffer() : self.usedBuffers.removeFirst()
             let result = try self.read(into: &buffer)
-            if result == .bytes { self.used.append(buffer) }
+            if result == .bytes { self.usedBuffers.append(buffer) }
             switch result {
             case .bytes: return buffer
             case .end: return nil
@@ -150,7 +150,7 @@ final class BodyBuffers {
     }
 
     func close() {
-        self.used = []
+        self.usedBuffers = []
         self.reader.close()
     }
 

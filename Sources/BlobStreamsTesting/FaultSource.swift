@@ -231,10 +231,10 @@ private final class PieceTimer: Sendable {
         switch round % 4 {
         case 0:
             _ = self.timer.exchange(self.context.wake(after: .zero, BlobWaker { [weak self] in self?.deliverPiece() }))
-        case 1: BlockingPool.brief.run { self.deliverPiece() }
+        case 1: BlockingPool.briefJobs.run { self.deliverPiece() }
         case 2: self.deliverPiece()
         default:
-            BlockingPool.brief.run {
+            BlockingPool.briefJobs.run {
                 self.slot.fire()  // A spurious call.
                 self.deliverPiece()
             }

@@ -3,7 +3,7 @@ import BlobPlatform
 
 extension Kit {
     /// The time within which a cancelled call must return: the one second of C12, with a margin for loaded machines.
-    private static let limit = Duration.milliseconds(1500)
+    private static let promptnessLimit = Duration.milliseconds(1500)
 
     /// C12: a call that blocks returns within a second of a cancellation, and throws `cancelled`.
     func checkCancellation() {
@@ -64,9 +64,9 @@ extension Kit {
         if !isDone.wait(for: .milliseconds(300)) {
             interrupt()
             // A reader that is still reading is slow, or ignores the interruption: no single call may take this long.
-            if !isDone.wait(for: Self.limit) {
+            if !isDone.wait(for: Self.promptnessLimit) {
                 isGivenUp.withLock { $0 = true }
-                guard isDone.wait(for: Self.limit) else { return nil }
+                guard isDone.wait(for: Self.promptnessLimit) else { return nil }
             }
         }
         return failure.withLock { $0 }.map { .failure($0) } ?? .success(())
@@ -82,7 +82,7 @@ extension Kit {
             pass.reader.close()
         }
         // A timer or an observer that another thread is just calling may retain it for a moment.
-        let end = ContinuousClock.now + Self.limit
+        let end = ContinuousClock.now + Self.promptnessLimit
         while released != nil, ContinuousClock.now < end { _ = WaitSignal().wait(for: .milliseconds(1)) }
         if released != nil { self.findings.add(14, "The stream of a closed reader stays in memory.") }
         // Other threads open and close descriptors too: only a leak adds this many every time.
@@ -94,7 +94,7 @@ extension Kit {
                 _ = try pass.step()
             }
             // A connection that a reader gave up is closed by the thread that owns it.
-            let end = ContinuousClock.now + Self.limit
+            let end = ContinuousClock.now + Self.promptnessLimit
             repeat {
                 if Self.openDescriptorCount < before + readerCount { return }
                 _ = WaitSignal().wait(for: .milliseconds(1))

@@ -73,7 +73,7 @@ extension Kit {
         let passes = [try open(0), try open(self.expected.byteCount / 2)]
         for _ in 0..<64 {
             for pass in passes {
-                guard case .bytes(let bytes) = try pass.step(), !pass.holds(bytes) else { continue }
+                guard case .bytes(let bytes) = try pass.step(), !pass.matchesExpectation(bytes) else { continue }
                 let byteOffset = pass.reader.byteOffset - Int64(bytes.count)
                 return self.findings.add(10, "Wrong bytes at byte \(byteOffset) when two readers are read in turn.")
             }
@@ -90,7 +90,7 @@ extension Kit {
                 let pass = Pass(reader, self, capacity: 1024)
                 for _ in 0..<256 {
                     guard case .bytes(let bytes) = try pass.step() else { return }
-                    if pass.holds(bytes) { continue }
+                    if pass.matchesExpectation(bytes) { continue }
                     let byteOffset = reader.byteOffset - Int64(bytes.count)
                     return self.findings.add(
                         10, "Wrong bytes at byte \(byteOffset) when several readers are read at the same time.")

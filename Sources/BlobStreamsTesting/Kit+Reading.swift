@@ -33,7 +33,7 @@ extension Kit {
                 switch try pass.step(atMost: room) {
                 case .end: break reading
                 case .bytes(let bytes):
-                    if pass.holds(bytes) { continue }
+                    if pass.matchesExpectation(bytes) { continue }
                     let byteOffset = pass.reader.byteOffset - Int64(bytes.count)
                     self.findings.add(
                         8, "Wrong bytes in the read at byte \(byteOffset), with room for \(capacity) bytes.")

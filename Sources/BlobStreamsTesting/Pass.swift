@@ -63,7 +63,7 @@ final class Pass {
     func checkedAttempt() throws -> Step? {
         let step = try self.attempt()
         switch step {
-        case .bytes(let bytes) where !self.holds(bytes):
+        case .bytes(let bytes) where !self.matchesExpectation(bytes):
             let byteOffset = self.reader.byteOffset - Int64(bytes.count)
             self.kit.findings.add(8, "Wrong bytes in the read at byte \(byteOffset), between reads that had to wait.")
             throw BlobError(.corrupted, "The bytes are not the expected ones.")
@@ -78,7 +78,7 @@ final class Pass {
     }
 
     /// Returns true if the bytes that were read last are the expected bytes.
-    func holds(_ bytes: Data) -> Bool {
+    func matchesExpectation(_ bytes: Data) -> Bool {
         self.kit.expected.agrees(with: bytes, at: self.reader.byteOffset - Int64(bytes.count))
     }
 

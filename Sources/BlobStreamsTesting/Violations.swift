@@ -158,11 +158,11 @@ public struct BlobViolation: Hashable, Sendable, CustomStringConvertible {
 
 /// A collection of distinct violations, to which any thread may add.
 final class ViolationLog: Sendable {
-    private let found = Locked<[BlobViolation]>([])
+    private let violations = Locked<[BlobViolation]>([])
 
     func add(_ contract: Int, _ message: String) {
         let violation = BlobViolation(contract: contract, message: message)
-        self.found.withLock { if !$0.contains(violation) { $0.append(violation) } }
+        self.violations.withLock { if !$0.contains(violation) { $0.append(violation) } }
     }
 
     /// Adds a violation for an error. If the error names the contract that was broken, the violation is of that
@@ -183,12 +183,12 @@ final class ViolationLog: Sendable {
     }
 
     /// True if waiting for the waker is pointless, because a reader calls it spuriously without end.
-    var neverWakes: Bool { self.found.withLock { $0.contains { $0.message.hasSuffix(Self.endlessCalls) } } }
+    var neverWakes: Bool { self.violations.withLock { $0.contains { $0.message.hasSuffix(Self.endlessCalls) } } }
     static let endlessCalls = "times, although no bytes were available."
 
     /// All violations, sorted by the number of the contract.
     var all: [BlobViolation] {
-        self.found.withLock { $0.sorted { ($0.contract, $0.message) < ($1.contract, $1.message) } }
+        self.violations.withLock { $0.sorted { ($0.contract, $0.message) < ($1.contract, $1.message) } }
     }
 }
 

@@ -23,7 +23,7 @@ package final class ExchangeChannel {
     /// The descriptors that arrived with the last frames and have not been taken.
     private var descriptors: [CInt] = []
     /// The range of the received bytes in the buffer that have not been taken.
-    private var received = 0..<0
+    private var receivedRange = 0..<0
 
     /// Creates the end of a connected socket.
     ///
@@ -67,13 +67,13 @@ package final class ExchangeChannel {
     package func receive<Stop: Error>(idle: () throws(Stop) -> Void) throws(Stop) -> Result<ExchangeFrame, Failure> {
         if let failure = try self.fill(ExchangeFrame.byteCount, idle) { return .failure(failure) }
         var payloadByteCount = 0
-        let start = UnsafeRawBufferPointer(rebasing: self.buffer[self.received])
+        let start = UnsafeRawBufferPointer(rebasing: self.buffer[self.receivedRange])
         guard var frame = ExchangeFrame(start, payloadByteCount: &payloadByteCount) else { return .failure(.malformed) }
         self.take(ExchangeFrame.byteCount)
         while frame.payload.count < payloadByteCount {
             let wanted = min(payloadByteCount - frame.payload.count, self.buffer.count)
             if let failure = try self.fill(wanted, idle) { return .failure(failure) }
-            frame.payload += self.buffer[self.received.prefix(wanted)]
+            frame.payload += self.buffer[self.receivedRange.prefix(wanted)]
             self.take(wanted)
         }
         return .success(frame)
@@ -86,11 +86,11 @@ package final class ExchangeChannel {
     }
 
     private func take(_ count: Int) {
-        self.received.removeFirst(count)
+        self.receivedRange.removeFirst(count)
         // Moved to the front, so that numbers are read aligned.
-        let rest = UnsafeRawBufferPointer(rebasing: self.buffer[self.received])
+        let rest = UnsafeRawBufferPointer(rebasing: self.buffer[self.receivedRange])
         if !rest.isEmpty { self.buffer.copyMemory(from: rest) }
-        self.received = 0..<rest.count
+        self.receivedRange = 0..<rest.count
     }
 
     private func receive(into room: UnsafeMutableRawBufferPointer) -> Int {
@@ -106,12 +106,12 @@ package final class ExchangeChannel {
 
     /// Receives until the buffer has `count` bytes; returns the reason on failure.
     private func fill<Stop: Error>(_ count: Int, _ idle: () throws(Stop) -> Void) throws(Stop) -> Failure? {
-        while self.received.count < count {
-            let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer[self.received.upperBound...])
+        while self.receivedRange.count < count {
+            let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer[self.receivedRange.upperBound...])
             let more = self.receive(into: room)
             if more == 0 { return .closed }
             if more > 0 {
-                self.received = 0..<(self.received.upperBound + more)
+                self.receivedRange = 0..<(self.receivedRange.upperBound + more)
             } else if CInt(-more) == blob_again() {
                 try idle()
             } else {

@@ -131,7 +131,7 @@ package struct HelperConfinement: OptionSet, Hashable, Sendable {
     package var frame: ExchangeFrame { ExchangeFrame(.ready, a: ExchangeFrame.version, b: self.rawValue) }
 
     /// The missing parts, as text for a message; nil if all parts are granted.
-    package var missing: String? {
+    package var missingConfinement: String? {
         let parts: [(Self, String)] = [
             (.memory, "memory limit"), (.files, "file limits"), (.systemCalls, "system call filter"),
         ]

@@ -47,7 +47,7 @@ final class ArchiveHelper {
                 return ExchangeFrame(.opened, a: ExchangeFrame.version)
             case .next:
                 try self.fail(at: "next")
-                let archive = self.opened()
+                let archive = self.openedArchive()
                 guard let entry = try archive.next() else { return ExchangeFrame(.end, a: archive.consumedByteCount) }
                 let payload = entry.encoded
                 guard payload.count <= ExchangeFrame.maximumPayloadByteCount else {
@@ -57,7 +57,7 @@ final class ArchiveHelper {
                 return ExchangeFrame(.entry, payload: payload)
             case .block:
                 try self.fail(at: "block")
-                return try self.opened().block(self.memory)
+                return try self.openedArchive().block(self.memory)
             default: blob_exit(70)
             }
         } catch {
@@ -65,7 +65,7 @@ final class ArchiveHelper {
         }
     }
 
-    private func opened() -> HelperArchive {
+    private func openedArchive() -> HelperArchive {
         guard let archive else { blob_exit(70) }
         return archive
     }

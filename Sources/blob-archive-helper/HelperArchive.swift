@@ -21,7 +21,7 @@ final class HelperArchive {
     /// The offset in the member after the last byte that libarchive returned.
     private var dataEnd: Int64 = 0
     /// The block after the bytes of the last answer.
-    private var pending: Result<Block, HelperFailure>?
+    private var pendingBlock: Result<Block, HelperFailure>?
 
     /// A block of a member; empty at the member's end.
     private struct Block {
@@ -32,11 +32,11 @@ final class HelperArchive {
     init(_ input: HelperInput, format: String) throws(HelperFailure) {
         self.input = input
         self.format = format
-        self.archive = try Self.make(format)
+        self.archive = try Self.makeArchive(format)
         try self.open()
     }
 
-    private static func make(_ format: String) throws(HelperFailure) -> OpaquePointer {
+    private static func makeArchive(_ format: String) throws(HelperFailure) -> OpaquePointer {
         guard let archive = blob_archive_read_new() else { throw .limit }
         // A warning means that libarchive would start a program instead.
         guard enableFormat(format, in: archive) == ARCHIVE_OK else {
@@ -64,7 +64,7 @@ final class HelperArchive {
 
     /// Advances to the next member; returns nil at the end of the archive.
     func next() throws(HelperFailure) -> ExchangedEntry? {
-        self.pending = nil
+        self.pendingBlock = nil
         self.dataEnd = 0
         var entry: OpaquePointer?
         var status = blob_archive_read_next_header(self.archive, &entry)
@@ -92,7 +92,7 @@ final class HelperArchive {
                 "names without a declared character set are not supported in an LHA archive that can be read only once")
         }
         self.isJapanese = true
-        self.archive = try Self.make(self.format)
+        self.archive = try Self.makeArchive(self.format)
         guard blob_archive_read_set_format_option(self.archive, "lha", "hdrcharset", "CP932") == ARCHIVE_OK else {
             throw HelperFailure(.unavailable, "the names are in code page 932, which is not supported")
         }
@@ -105,8 +105,8 @@ final class HelperArchive {
     /// Returns the next bytes of the member, or its end.
     func block(_ memory: ExchangeMemory) throws(HelperFailure) -> ExchangeFrame {
         let first: Block
-        if let pending { first = try pending.get() } else { first = try self.read() }
-        self.pending = nil
+        if let pending = self.pendingBlock { first = try pending.get() } else { first = try self.read() }
+        self.pendingBlock = nil
         guard !first.bytes.isEmpty else { return ExchangeFrame(.end, a: first.byteOffset) }
         if first.bytes.count >= Self.longByteCount, let place = memory.place(of: first.bytes) {
             return ExchangeFrame(.data, a: first.byteOffset, b: place, c: Int64(first.bytes.count))
@@ -120,14 +120,14 @@ final class HelperArchive {
                 // The rest stays valid, because libarchive is not called before the rest is taken.
                 next.bytes = UnsafeRawBufferPointer(rebasing: next.bytes[part.count...])
                 next.byteOffset &+= Int64(part.count)
-                self.pending = .success(next)
+                self.pendingBlock = .success(next)
                 break
             }
             let following = Result { () throws(HelperFailure) in try self.read() }
             guard case .success(let block) = following, !block.bytes.isEmpty,
                 block.byteOffset == first.byteOffset &+ Int64(count)
             else {
-                self.pending = following
+                self.pendingBlock = following
                 break
             }
             next = block
@@ -164,7 +164,7 @@ final class HelperInput {
     private let memory: ExchangeMemory
     private let library: LibraryInput
     /// The range of the archive whose bytes are in the shared memory.
-    private var known: Range<Int64> = 0..<0
+    private var suppliedRange: Range<Int64> = 0..<0
 
     init(_ channel: ExchangeChannel, _ memory: ExchangeMemory, hasRandomAccess: Bool, byteCount: Int64?) {
         (self.channel, self.memory) = (channel, memory)
@@ -177,17 +177,18 @@ final class HelperInput {
         if let byteCount = self.library.byteCount, byteOffset >= byteCount {
             return UnsafeRawBufferPointer(start: nil, count: 0)
         }
-        if !self.known.contains(byteOffset) {
-            let wanted = byteOffset != self.known.upperBound ? Self.jumpByteCount : ExchangeMemory.inputByteCount
+        if !self.suppliedRange.contains(byteOffset) {
+            let wanted =
+                byteOffset != self.suppliedRange.upperBound ? Self.jumpByteCount : ExchangeMemory.inputByteCount
             guard (try? self.channel.send(ExchangeFrame(.need, a: byteOffset, b: Int64(wanted)))) != nil,
                 case .success(let frame) = self.channel.receive(idle: {})
             else { blob_exit(0) }
             guard frame.kind == .bytes, (0...Int64(wanted)).contains(frame.a) else { return nil }
-            self.known = byteOffset..<(byteOffset + frame.a)
+            self.suppliedRange = byteOffset..<(byteOffset + frame.a)
         }
-        self.library.byteOffset = self.known.upperBound
-        let place = Int(byteOffset - self.known.lowerBound)
-        return UnsafeRawBufferPointer(rebasing: self.memory.input[place..<self.known.count])
+        self.library.byteOffset = self.suppliedRange.upperBound
+        let place = Int(byteOffset - self.suppliedRange.lowerBound)
+        return UnsafeRawBufferPointer(rebasing: self.memory.input[place..<self.suppliedRange.count])
     }
 
     /// Moves to the beginning of the archive; returns false without random access.

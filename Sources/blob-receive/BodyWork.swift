@@ -109,7 +109,7 @@ final class SerialQueue: Sendable {
             defer { state.isRunning = true }
             return !state.isRunning
         }
-        if mustStart { BlockingPool.brief.run { self.runJobs() } }
+        if mustStart { BlockingPool.briefJobs.run { self.runJobs() } }
     }
 
     /// Runs the current jobs, then yields to other work in the pool.
@@ -123,7 +123,7 @@ final class SerialQueue: Sendable {
             state.isRunning = !state.jobs.isEmpty
             return state.isRunning
         }
-        if hasMoreJobs { BlockingPool.brief.run { self.runJobs() } }
+        if hasMoreJobs { BlockingPool.briefJobs.run { self.runJobs() } }
     }
 }
 #endif

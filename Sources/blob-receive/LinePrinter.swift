@@ -18,7 +18,7 @@ final class LinePrinter: Sendable {
     }
 
     private struct State {
-        var waiting = Batch()
+        var waitingBatch = Batch()
         var isWriting = false
         var isStuck = false
     }
@@ -46,11 +46,11 @@ final class LinePrinter: Sendable {
     /// Returns once the lines are written, or immediately if the reader has stopped.
     func print(_ lines: String) {
         let isStuck = self.state.withLock { state in
-            if state.waiting.byteCount > Self.maximumWaitingByteCount {
-                state.waiting.droppedCount += 1
+            if state.waitingBatch.byteCount > Self.maximumWaitingByteCount {
+                state.waitingBatch.droppedCount += 1
             } else {
-                state.waiting.lines.append(lines)
-                state.waiting.byteCount += lines.utf8.count
+                state.waitingBatch.lines.append(lines)
+                state.waitingBatch.byteCount += lines.utf8.count
             }
             return state.isStuck
         }
@@ -63,8 +63,8 @@ final class LinePrinter: Sendable {
     @discardableResult func drain(for duration: Duration) -> Bool {
         let waiter = WaitSignal()
         let mustWait = self.state.withLock { state in
-            let mustWait = state.isWriting || !state.waiting.lines.isEmpty
-            if mustWait { state.waiting.waiters.append(waiter) }
+            let mustWait = state.isWriting || !state.waitingBatch.lines.isEmpty
+            if mustWait { state.waitingBatch.waiters.append(waiter) }
             return mustWait
         }
         return !mustWait || waiter.wait(for: duration)
@@ -73,10 +73,10 @@ final class LinePrinter: Sendable {
     private func writeLines() throws {
         while true {
             let batch = self.state.withLock { state in
-                defer { state.waiting = Batch() }
-                state.isWriting = !state.waiting.lines.isEmpty
+                defer { state.waitingBatch = Batch() }
+                state.isWriting = !state.waitingBatch.lines.isEmpty
                 state.isStuck = false
-                return state.waiting
+                return state.waitingBatch
             }
             defer { for waiter in batch.waiters { waiter.signal() } }
             if batch.lines.isEmpty { return }

@@ -97,7 +97,7 @@ struct ReceiveProgram: ParsableCommand {
             let folder = try self.directory.map(ReceiverLock.claim)
             let settings = ReceivingServer.Settings(
                 folder: folder, uploads: folder.map { ResumableUploads(in: $0, maximumByteCount: self.maxBytes) },
-                stored: folder.map { _ in StoredFiles() },
+                storedFiles: folder.map { _ in StoredFiles() },
                 maximumByteCount: self.maxBytes, maximumConnectionCount: self.maxConnections,
                 idleTimeout: self.idleTimeout, minimumRate: self.minRate, headerTimeout: self.headerTimeout)
             try ReceivingServer(settings).run(host: host, port: port) { printer.print($0) }

@@ -38,7 +38,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
     private var timer: Scheduled<Void>?
     private var omitsBody = false  // True if the request is a HEAD.
     private var pace: BodyPace?  // Set while the pace of a body is monitored.
-    private var waiting = CircularBuffer<Event>()  // Events that arrived while a request was being finished.
+    private var waitingEvents = CircularBuffer<Event>()  // Events that arrived while a request was being finished.
     private var holdsRead = false
     private var outputEnd: EventLoopFuture<Void>?
 
@@ -97,7 +97,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
     }
 
     private func handle(_ event: Event, _ context: ChannelHandlerContext) {
-        guard !self.isFinishing else { return self.waiting.append(event) }
+        guard !self.isFinishing else { return self.waitingEvents.append(event) }
         switch event {
         case .part(.head(let head)): self.begin(head, context)
         case .part(.body(let bytes)): self.handle(bytes, context)
@@ -130,7 +130,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
 
     /// Handles the events that arrived while a request was being finished.
     private func handlePendingEvents(_ context: ChannelHandlerContext) {
-        while !self.isFinishing, let event = self.waiting.popFirst() { self.handle(event, context) }
+        while !self.isFinishing, let event = self.waitingEvents.popFirst() { self.handle(event, context) }
         self.resumeReading(context)
     }
 
@@ -145,7 +145,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         self.omitsBody = head.method == .HEAD
         let fields = head.headers.map { (name: $0.name, value: $0.value) }
         let resumable = ResumableUploads.request(method: head.method.rawValue, path: head.uri, fields: fields)
-        let asksForFile = resumable == nil && head.method == .HEAD && self.settings.stored != nil
+        let asksForFile = resumable == nil && head.method == .HEAD && self.settings.storedFiles != nil
         guard resumable != nil || head.method == .PUT || head.method == .POST || asksForFile else {
             guard head.method == .GET else {
                 return self.refuse(.methodNotAllowed, "Only PUT and POST are accepted.", context)
@@ -173,10 +173,10 @@ final class ReceivingHandler: ChannelDuplexHandler {
         work.begin(
             { [settings] () throws(BlobError) in
                 if let receiver = try resumable?.makeReceiver(settings.uploads) { return receiver }
-                if asksForFile, let stored = settings.stored { return stored.headReceiver(path) }
+                if asksForFile, let stored = settings.storedFiles { return stored.headReceiver(path) }
                 return try RequestReceiver(
                     path: path, contentType: type, fields: fields, folder: settings.folder,
-                    maximumByteCount: settings.maximumByteCount, stored: settings.stored)
+                    maximumByteCount: settings.maximumByteCount, storedFiles: settings.storedFiles)
             }, then: begun)
     }
 
@@ -322,7 +322,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
             head.headers.add(name: "Content-Length", value: String(text.utf8.count))
         }
         if status == .methodNotAllowed {
-            head.headers.add(name: "Allow", value: self.settings.stored == nil ? "PUT, POST" : "PUT, POST, HEAD")
+            head.headers.add(name: "Allow", value: self.settings.storedFiles == nil ? "PUT, POST" : "PUT, POST, HEAD")
         }
         if closes { head.headers.add(name: "Connection", value: "close") }
         context.write(self.wrapOutboundOut(.head(head)), promise: nil)
@@ -355,7 +355,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
     /// Refuses a body that arrives too slowly. Time spent waiting for the disk does not count against the sender.
     private func watchBody(_ context: ChannelHandlerContext) {
         let limit = Duration.seconds(self.settings.idleTimeout)
-        var pace = self.pace ?? BodyPace(limit: limit, minimumRate: self.settings.minimumRate, at: .now)
+        var pace = self.pace ?? BodyPace(timeLimit: limit, minimumRate: self.settings.minimumRate, at: .now)
         let verdict = pace.check(at: .now)
         self.pace = pace
         switch verdict {

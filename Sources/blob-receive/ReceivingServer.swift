@@ -13,7 +13,7 @@ struct ReceivingServer {
         /// The resumable uploads of the folder; nil without a folder.
         let uploads: ResumableUploads?
         /// The files that were stored in the folder; nil without a folder.
-        let stored: StoredFiles?
+        let storedFiles: StoredFiles?
         let maximumByteCount: Int64
         /// The maximum number of connections. Further connections receive a 503 response.
         let maximumConnectionCount: Int

@@ -15,15 +15,15 @@ final class SlicingHandler: ChannelDuplexHandler {
     private static let maximumByteCount = 16 * 1024
 
     /// The time after which the handler yields to other connections, and the minimum length of the pause.
-    private static let (turn, pause) = (TimeAmount.milliseconds(5), TimeAmount.milliseconds(1))
+    private static let (sendingTime, pauseTime) = (TimeAmount.milliseconds(5), TimeAmount.milliseconds(1))
 
-    private var waiting = CircularBuffer<ByteBuffer>()
+    private var waitingBuffers = CircularBuffer<ByteBuffer>()
     private var isPaused = false
     // The events that arrived after the waiting bytes and are passed on after those bytes.
     private var (hasRead, hasReadComplete, hasEnd) = (false, false, false)
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        self.waiting.append(self.unwrapInboundIn(data))
+        self.waitingBuffers.append(self.unwrapInboundIn(data))
         if !self.isPaused { self.passOn(context) }
     }
 
@@ -39,7 +39,7 @@ final class SlicingHandler: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        self.waiting = []
+        self.waitingBuffers = []
         context.fireChannelInactive()
     }
 
@@ -49,19 +49,22 @@ final class SlicingHandler: ChannelDuplexHandler {
     }
 
     private func passOn(_ context: ChannelHandlerContext) {
-        let end = NIODeadline.now() + Self.turn
-        while !self.waiting.isEmpty {
+        let end = NIODeadline.now() + Self.sendingTime
+        while !self.waitingBuffers.isEmpty {
             guard NIODeadline.now() < end else { return self.pause(context) }
-            let byteCount = min(self.waiting[self.waiting.startIndex].readableBytes, Self.maximumByteCount)
-            let slice = self.waiting[self.waiting.startIndex].readSlice(length: byteCount)
-            if self.waiting[self.waiting.startIndex].readableBytes == 0 { self.waiting.removeFirst() }
+            let byteCount = min(
+                self.waitingBuffers[self.waitingBuffers.startIndex].readableBytes, Self.maximumByteCount)
+            let slice = self.waitingBuffers[self.waitingBuffers.startIndex].readSlice(length: byteCount)
+            if self.waitingBuffers[self.waitingBuffers.startIndex].readableBytes == 0 {
+                self.waitingBuffers.removeFirst()
+            }
             if let slice { context.fireChannelRead(self.wrapInboundOut(slice)) }
         }
     }
 
     private func pause(_ context: ChannelHandlerContext) {
         self.isPaused = true
-        context.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) {
+        context.eventLoop.assumeIsolated().scheduleTask(in: Self.pauseTime) {
             self.isPaused = false
             self.passOn(context)
             self.passOnEvents(context)
@@ -69,7 +72,7 @@ final class SlicingHandler: ChannelDuplexHandler {
     }
 
     private func passOnEvents(_ context: ChannelHandlerContext) {
-        guard self.waiting.isEmpty else { return }
+        guard self.waitingBuffers.isEmpty else { return }
         if self.hasReadComplete {
             self.hasReadComplete = false
             context.fireChannelReadComplete()

@@ -59,7 +59,7 @@ import Testing
 
         /// Writes an index whose checksums are all right, changed by `change`.
         func forge(_ change: Change) throws {
-            let content = try #require(try IndexedContent.of(self.base, BlobContext()))
+            let content = try #require(try IndexedContent.read(from: self.base, BlobContext()))
             let file = try #require(IndexFile(.file(self.path), for: nil))
             let layer = try #require(file.sections().first { $0.key.kind.description == "BLKS" }).key.layer
             let index = try #require(try BlockIndex.load(file, layer: layer, content: content))

@@ -35,7 +35,7 @@ import Testing
     @Test func namesThatManyMembersHaveAreFoundInOrder() throws {
         let records = (0..<300).map { index in
             let name = Array((index % 2 == 0 ? "a" : "b").utf8)
-            return MemberTable.Record(member: BlobMember(index: index, name: name), place: 0)
+            return MemberTable.Record(member: BlobMember(index: index, name: name), entryOffset: 0)
         }
         let table = try Self.table(records)
         for (name, rest) in [("a", 0), ("b", 1)] {
@@ -54,7 +54,7 @@ import Testing
                     byteCount: Int64(1024 + index * 7919 % 7168), modificationTime: Date(timeIntervalSince1970: 1.7e9),
                     permissions: 0o644,
                     checksum: BlobMember.text(ofChecksum: UInt32(truncatingIfNeeded: index &* 2_654_435_761))),
-                place: Int64(index) * 5120)
+                entryOffset: Int64(index) * 5120)
         }
         #expect(try Self.table(records).bytes.count <= 30 * records.count)
     }
@@ -178,8 +178,8 @@ import Testing
         // Of something else, within something, behind everything.
         for place in [512, byteCount - 40, .max] {
             let found = try await onThread {
-                let content = try #require(try IndexedContent.of(archive.base(), BlobContext()))
-                let wrong = MemberTable.Record(member: BlobMember(index: 3, name: Array(name.utf8)), place: place)
+                let content = try #require(try IndexedContent.read(from: archive.base(), BlobContext()))
+                let wrong = MemberTable.Record(member: BlobMember(index: 3, name: Array(name.utf8)), entryOffset: place)
                 let key = IndexSection.Key(layer: format.rawValue, kind: .members)
                 var builder = MemberTableBuilder()
                 builder.append(wrong)
@@ -242,14 +242,14 @@ import Testing
             var places: [String: Int64] = [:]
             let walker = try TarWalker(over: file, BlobContext())
             while let entry = try walker.next() {
-                places[String(decoding: entry.member.name, as: UTF8.self)] = walker.place
+                places[String(decoding: entry.member.name, as: UTF8.self)] = walker.entryOffset
             }
             try plain.forEachMember(BlobContext()) { member in
                 let name = String(decoding: member.name, as: UTF8.self)
-                builder.append(MemberTable.Record(member: member, place: places[name == "a" ? "b" : name]))
+                builder.append(MemberTable.Record(member: member, entryOffset: places[name == "a" ? "b" : name]))
                 return true
             }
-            let content = try #require(try IndexedContent.of(file, BlobContext()))
+            let content = try #require(try IndexedContent.read(from: file, BlobContext()))
             let key = IndexSection.Key(layer: "tar", kind: .members)
             try IndexFile(index, for: file.locator)?
                 .write([NewIndexSection(key, bytes: builder.finish() ?? [])], for: content)
@@ -288,7 +288,7 @@ import Testing
                         ? BlobMember.text(ofChecksum: UInt32.random(in: 0...UInt32.max, using: &numbers)) : nil,
                     linkTarget: Bool.random(using: &numbers) ? name.reversed() : nil,
                     isEncrypted: Bool.random(using: &numbers)),
-                place: Bool.random(using: &numbers) ? Int64.random(in: 0...Int64.max, using: &numbers) : nil)
+                entryOffset: Bool.random(using: &numbers) ? Int64.random(in: 0...Int64.max, using: &numbers) : nil)
         }
     }
 }

@@ -32,7 +32,7 @@ import Testing
     @Test func aBlockAtAnImpossiblePlaceIsAnError() async throws {
         for byteOffset in [Int64.min, -1, .max] {
             let walker = OneBlockWalker(byteOffset: byteOffset)
-            let found = MemberSearch.Found(
+            let found = MemberSearch.FoundEntry(
                 walker: walker, entry: walker.entry, member: walker.entry.member, uniqueName: nil, checksum: nil,
                 lease: nil)
             let stream = MemberStream(found, info: BlobInfo(), format: .cpio)
@@ -193,7 +193,7 @@ private final class OneBlockWalker: MemberWalker {
     let baseInfo = BlobInfo()
     let isSequential = false
     let index = 0
-    let place: Int64? = nil
+    let entryOffset: Int64? = nil
     let entry = ArchiveEntry(member: BlobMember(index: 0, name: [0x61]), warning: nil, linkCount: 1)
     func advance() -> Bool { false }
     func isNamed(_ name: [UInt8]) -> Bool { name == [0x61] }

@@ -130,7 +130,7 @@ import Testing
         writer.append(edges)
         var parts = [writer.bytes, []]
         var bytes = SevenZipHeader.Bytes { parts.removeFirst() }
-        for edge in edges { #expect(try bytes.number() == edge) }
+        for edge in edges { #expect(try bytes.readNumber() == edge) }
         var short = SevenZipHeaderWriter()
         short.append([127, 128, 16_383, 16_384])
         #expect(short.bytes == [127, 0x80, 128, 0xBF, 0xFF, 0xC0, 0, 0x40])

@@ -79,7 +79,7 @@ import Testing
 
     @Test func ourRecipeComesFirst() throws {
         var descriptions = AdjustmentDescriptions(sidecars: [.xmp: Self.xmp(#"c:Future="x""#)])
-        descriptions.recipe = AdjustmentRecipe([.exposure(2)]).canonical
+        descriptions.recipe = AdjustmentRecipe([.exposure(2)]).canonicalBytes
         #expect(descriptions.adjustment(of: Self.picture(9, 9)) == .renderable(AdjustmentRecipe([.exposure(2)])))
         descriptions.recipe = Array("{}".utf8)
         #expect(descriptions.adjustment(of: Self.picture(9, 9)) == .notRenderable(["org.blobstreams.adjustment"]))

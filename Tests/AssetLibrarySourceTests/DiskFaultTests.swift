@@ -58,7 +58,7 @@ import Testing
             let asset = try library.importAsset(from: MemorySource(Data([2]))).asset
             try #require(try readAll(test.open().source(for: asset.id).open()) == [2])
             var findings: [LibraryFinding] = []
-            _ = try LibraryCheck(of: test.folder, isDeep: true, repairs: false) { findings.append($0) }.run()
+            _ = try LibraryCheck(of: test.folder, isDeep: true, repairsProblems: false) { findings.append($0) }.run()
             try #require(findings.isEmpty, "\(findings)")
         }
     }

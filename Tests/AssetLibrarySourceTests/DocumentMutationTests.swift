@@ -40,10 +40,10 @@ import Testing
                 .exposure(0.5),
             ])
             return [
-                Parser(document: recipe.canonical) { bytes in
+                Parser(document: recipe.canonicalBytes) { bytes in
                     let recipe = try AdjustmentRecipe(bytes)
                     _ = try RenderPlan(recipe, for: PictureSize(width: 4032, height: 3024))
-                    try #require(try AdjustmentRecipe(recipe.canonical) == recipe)
+                    try #require(try AdjustmentRecipe(recipe.canonicalBytes) == recipe)
                 }
             ]
         case "journal":
@@ -161,7 +161,8 @@ import Testing
             let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: test.path("catalog.sqlite"))))
             try BlobTestSupport.write(whole, to: catalogue)
             var findings: [LibraryFinding] = []
-            try #require(try LibraryCheck(of: folder, isDeep: true, repairs: false) { findings.append($0) }.run())
+            try #require(
+                try LibraryCheck(of: folder, isDeep: true, repairsProblems: false) { findings.append($0) }.run())
             try #require(findings.isEmpty, "\(findings)")
             try Self.run("catalogue") { _, random in
                 var bytes = whole
@@ -179,7 +180,7 @@ import Testing
                 for suffix in ["-wal", "-shm"] { unlink(catalogue + suffix) }
                 try BlobTestSupport.write(bytes, to: catalogue)
                 let isDeep = random.next() % 4 == 0
-                _ = try LibraryCheck(of: folder, isDeep: isDeep, repairs: false) { _ in }.run()
+                _ = try LibraryCheck(of: folder, isDeep: isDeep, repairsProblems: false) { _ in }.run()
                 let library = try AssetLibrary(at: folder)
                 try library.forEachAsset { _ = try library.source(for: $0.id, version: .original).info() }
                 _ = try library.adjustment(of: asset)

@@ -42,7 +42,7 @@ import Testing
 
     private func rebuild() throws {
         self.removeCatalogue()
-        #expect(try LibraryCheck(of: self.test.folder, isDeep: true, repairs: true) { _ in }.run())
+        #expect(try LibraryCheck(of: self.test.folder, isDeep: true, repairsProblems: true) { _ in }.run())
     }
 
     private func fill() throws {
@@ -78,7 +78,7 @@ import Testing
         try self.rebuild()
         #expect(try self.view() == before)
         var findings: [LibraryFinding] = []
-        _ = try LibraryCheck(of: self.test.folder, isDeep: true, repairs: false) { findings.append($0) }.run()
+        _ = try LibraryCheck(of: self.test.folder, isDeep: true, repairsProblems: false) { findings.append($0) }.run()
         #expect(findings.isEmpty, "\(findings)")
     }
 
@@ -125,7 +125,7 @@ import Testing
         let long = [UInt8](repeating: 0x20, count: JournalAdjustment.sidecarByteLimit)
         try self.test.library.setAdjustment(of: asset.id, sidecar: self.folder.write(long, to: "long.AAE"))
         _ = try self.test.library.journal.append([.removed(UUID())])
-        _ = try LibraryCheck(of: self.test.folder, isDeep: false, repairs: true) { _ in }.run()
+        _ = try LibraryCheck(of: self.test.folder, isDeep: false, repairsProblems: true) { _ in }.run()
         let sql = "SELECT length(content) FROM sidecar"
         #expect(try self.test.sql(sql, Int.self) == long.count, "What the catalogue has stays.")
         try self.rebuild()

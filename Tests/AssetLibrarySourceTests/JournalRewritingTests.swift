@@ -41,7 +41,7 @@ import Testing
 
     private func repair() throws -> [LibraryFinding] {
         var findings: [LibraryFinding] = []
-        _ = try LibraryCheck(of: self.test.folder, isDeep: false, repairs: true) { findings.append($0) }.run()
+        _ = try LibraryCheck(of: self.test.folder, isDeep: false, repairsProblems: true) { findings.append($0) }.run()
         return findings
     }
 

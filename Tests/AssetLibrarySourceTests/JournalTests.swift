@@ -35,7 +35,7 @@ import Testing
         try #require(unlink(self.test.originalPath(of: assets[2])) == 0)
         let repaired = try self.test.add([2])
         let state = try self.state()
-        #expect(state.assets.map(\.id) == [assets[0].id, assets[2].id] && state.removed == [assets[1].id])
+        #expect(state.assets.map(\.id) == [assets[0].id, assets[2].id] && state.removedAssetIDs == [assets[1].id])
         #expect(state.assets.map(\.name) == ["0.jpg", "2.jpg"])
         #expect(state.assets.last?.path == repaired.storedPath && repaired.storedPath != assets[2].storedPath)
         #expect(state.skippedLineCount == 0)
@@ -127,7 +127,7 @@ import Testing
         try self.test.library.setRender(render.id, of: asset.id)
         #expect(try self.bytes().count > journal.count)
         var findings: [LibraryFinding] = []
-        let check = LibraryCheck(of: self.test.folder, isDeep: false, repairs: true) { findings.append($0) }
+        let check = LibraryCheck(of: self.test.folder, isDeep: false, repairsProblems: true) { findings.append($0) }
         if isOlder {
             try write(journal, to: self.path)
             try self.test.execute("UPDATE library SET journal_byte_count = \(journal.count)")
@@ -152,7 +152,7 @@ import Testing
         var line = JournalAsset(asset)
         line.id = UUID()
         _ = try self.test.library.journal.append([.added(line)])
-        let check = LibraryCheck(of: self.test.folder, isDeep: false, repairs: false) { finding in
+        let check = LibraryCheck(of: self.test.folder, isDeep: false, repairsProblems: false) { finding in
             Issue.record("\(finding)")
         }
         #expect(try check.run())

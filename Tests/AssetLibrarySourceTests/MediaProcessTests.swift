@@ -50,7 +50,7 @@ import Testing
 
     @Test(.enabled(if: hasVips)) func aHelperThatComputesForEverHasALimit() async throws {
         var limits = MediaProcess.limits
-        limits.processorTime = 200
+        limits.maximumProcessorTime = 200
         let error = try await self.error(fault: "loop:thumbnail", limits: limits)
         #expect(error?.code == .corrupted)
         #expect(error?.message.contains("without progress") == true, "\(error?.message ?? "")")
@@ -95,7 +95,7 @@ import Testing
     func aHelperThatIsKilledOrStoppedIsNotWaitedFor(signal: CInt) async {
         await #expect(processExitsWith: .success) { [signal] in
             var limits = MediaProcess.limits
-            limits.silence = .milliseconds(300)
+            limits.maximumSilence = .milliseconds(300)
             let process = try MediaProcess(for: .pictures, limits: limits, BlobContext())
             let children = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").flatMap { task in
                 try String(contentsOfFile: "/proc/self/task/\(task)/children", encoding: .utf8).split(separator: " ")

@@ -125,7 +125,7 @@ import Testing
             return buffer.count
         }
         #expect(MediaDescription(bytes).pixelWidth == nil)
-        #expect(reads == HeaderBytes.readLimit)
+        #expect(reads == HeaderBytes.maximumReadCount)
     }
 
     @Test func aTableOfEmptyExtentsTakesNoTime() {

@@ -17,10 +17,10 @@ import Testing
 
     @Test func equalRecipesAreEqualBytes() throws {
         let recipe = AdjustmentRecipe(Self.operations)
-        #expect(try AdjustmentRecipe(recipe.canonical) == recipe)
-        #expect(try AdjustmentRecipe(recipe.canonical).canonical == recipe.canonical)
+        #expect(try AdjustmentRecipe(recipe.canonicalBytes) == recipe)
+        #expect(try AdjustmentRecipe(recipe.canonicalBytes).canonicalBytes == recipe.canonicalBytes)
         #expect(
-            String(decoding: AdjustmentRecipe([.exposure(0.5)]).canonical, as: UTF8.self)
+            String(decoding: AdjustmentRecipe([.exposure(0.5)]).canonicalBytes, as: UTF8.self)
                 == #"{"formatIdentifier":"org.blobstreams.adjustment","formatVersion":"1","operations":"#
                 + #"[{"name":"exposure","value":0.5}]}"#)
     }
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func noPrefixAndNoFlippedBitEndsTheProcess() {
-        let json = AdjustmentRecipe(Self.operations).canonical
+        let json = AdjustmentRecipe(Self.operations).canonicalBytes
         for count in json.indices { #expect(codeThrown { try AdjustmentRecipe(Array(json[..<count])) } != nil) }
         for other in json.copiesWithAFlippedBit { _ = try? AdjustmentRecipe(other) }
     }

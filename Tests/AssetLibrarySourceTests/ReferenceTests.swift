@@ -179,7 +179,7 @@ import Testing
     @Test func whatAFileDoesNotSayIsGiven() throws {
         var origin = try self.origin(isReference: false)
         origin.captureDate = "2020:01:02 03:04:05"
-        origin.place = (48.5, -2.25)
+        origin.location = (48.5, -2.25)
         let group = try self.test.library.makeImport { _ in }
         try group.add(FileSource(path: self.path), name: "Title.jpg", from: origin)
         try group.finish()

@@ -14,7 +14,7 @@ import Testing
     init() throws { self.folder = try TemporaryFolder() }
 
     private func beside(_ name: String) throws -> [AdjustmentDescriptions.SidecarKind: [UInt8]] {
-        try Sidecar.beside(Array(self.folder.path(name).utf8))
+        try Sidecar.sidecars(beside: Array(self.folder.path(name).utf8))
     }
 
     @Test func aPictureBesideARawOneDoesNotTakeItsSidecar() throws {
@@ -34,7 +34,7 @@ import Testing
     @Test(.enabled(if: isLinux)) func thatOfANameOfBytesIsFound() throws {
         try self.folder.write(Array("x".utf8), to: [0x61, 0xFF] + Array(".AAE".utf8))
         let path = self.folder.pathBytes([0x61, 0xFF] + Array(".jpg".utf8))
-        #expect(try Sidecar.beside(path) == [.aae: Array("x".utf8)])
+        #expect(try Sidecar.sidecars(beside: path) == [.aae: Array("x".utf8)])
     }
 
     /// Names of files are cut to 46 letters before `.json`.
@@ -99,7 +99,7 @@ import Testing
             let isNews = try test.library.asset(imported.id)?.name != title
             var origin = try self.origin(picture)
             (origin.captureDate, origin.captureOffset) = ("\(year):01:01 00:00:00", "+00:00")
-            (origin.title, origin.place) = (title, (year == "2001" ? 1.5 : 2.5, 7))
+            (origin.title, origin.location) = (title, (year == "2001" ? 1.5 : 2.5, 7))
             origin.documentPath = Array(try self.folder.write("\(year)", to: "a.jpg.json").utf8)
             let photos = try test.library.makeImport { asset = $0.asset }
             #expect(try photos.addImported(origin))
@@ -108,7 +108,7 @@ import Testing
             #expect(found.id == imported.id && found.name == title && found.generation == imported.generation)
             #expect(found.media.captureDate == (isDated ? Pictures.date : origin.captureDate))
             // The place of a file with a date may be its own, once it has one.
-            #expect(found.media.latitude == (isDated ? 1.5 : origin.place?.latitude) && found.media.longitude == 7)
+            #expect(found.media.latitude == (isDated ? 1.5 : origin.location?.latitude) && found.media.longitude == 7)
             let line = try JournalState(test.library.journal).assets.last
             #expect(line?.name == title && line?.latitude == found.media.latitude)
             // Facts that are known are not written again.
@@ -163,7 +163,7 @@ import Testing
         let picture = try self.folder.write(Pictures.picture, to: "a.jpg")
         try self.folder.write("raw", to: "a.nef")
         try FileManager.default.createDirectory(atPath: self.folder.path("a.xmp"), withIntermediateDirectories: false)
-        #expect(try Sidecar.beside(Array(picture.utf8)).isEmpty)
+        #expect(try Sidecar.sidecars(beside: Array(picture.utf8)).isEmpty)
     }
 
     @Test func oneThatDidNotChangeSinceIsLeftOut() throws {
@@ -171,8 +171,8 @@ import Testing
         try self.folder.write("xmp", to: "a.jpg.xmp")
         try self.folder.write("other", to: "a.xmp")
         let time = try FileStatus(ofFileAt: Array(self.folder.path("a.xmp").utf8)).statusChangeTime
-        #expect(try Sidecar.beside(picture, changedAfter: time).isEmpty)
-        #expect(try Sidecar.beside(picture)[.xmp] == Array("xmp".utf8))
+        #expect(try Sidecar.sidecars(beside: picture, changedAfter: time).isEmpty)
+        #expect(try Sidecar.sidecars(beside: picture)[.xmp] == Array("xmp".utf8))
     }
 }
 #endif

@@ -146,7 +146,7 @@ import Testing
     @Test func aSlowRequestIsClosed() throws {
         let channel = EmbeddedChannel(handler: RequestDeadline())
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
-        let half = TimeAmount.nanoseconds(RequestDeadline.limit.nanoseconds / 2 + 1)
+        let half = TimeAmount.nanoseconds(RequestDeadline.timeLimit.nanoseconds / 2 + 1)
         channel.embeddedEventLoop.advanceTime(by: half)
         try channel.writeInbound(HTTPServerRequestPart.head(HTTPRequestHead(version: .http1_1, method: .GET, uri: "/")))
         try channel.writeInbound(HTTPServerRequestPart.end(nil))
@@ -167,7 +167,7 @@ import Testing
             try await PickerServer(keepingStateIn: folder) { PickerRoutes($0, assets, picker.uploads, limit: 1) }
         }
         #expect(code == .unavailable)
-        #expect(PickerSession.stored(in: folder) == picker.session)
+        #expect(PickerSession.load(from: folder) == picker.session)
     }
 }
 #endif

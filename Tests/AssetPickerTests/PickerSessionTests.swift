@@ -63,11 +63,11 @@ import Testing
     @Test func aSessionIsKeptForItsOwnerAlone() throws {
         let folder = try TemporaryFolder()
         try self.session.store(in: folder.url(""))
-        #expect(PickerSession.stored(in: folder.url("")) == self.session)
+        #expect(PickerSession.load(from: folder.url("")) == self.session)
         #expect(try folder.mode("session.json") & 0o777 == 0o600)
         // Killed before the session was written.
         try folder.write("", to: "session.json")
-        #expect(PickerSession.stored(in: folder.url("")).port == 0)
+        #expect(PickerSession.load(from: folder.url("")).port == 0)
     }
 }
 #endif

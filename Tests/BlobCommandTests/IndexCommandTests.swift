@@ -22,7 +22,7 @@ import Testing
     private func index(_ path: String) throws -> IndexFile { try #require(IndexFile(.file(path), for: nil)) }
 
     private func writeIndex(_ path: String) throws {
-        let content = try #require(try IndexedContent.of(FileSource(path: self.file), BlobContext()))
+        let content = try #require(try IndexedContent.read(from: FileSource(path: self.file), BlobContext()))
         try self.index(path).write([NewIndexSection(self.key, bytes: [1, 2, 3])], for: content)
     }
 

@@ -11,10 +11,10 @@ import Testing
         writer.append(fixed: UInt16(0x0102))
         writer.append(counted: [7, 8, 9])
         var reader = IndexReader(writer.bytes)
-        for number in numbers { #expect(try reader.varint() == number) }
-        #expect(try reader.fixed(Int64.self) == -2)
-        #expect(try reader.fixed(UInt16.self) == 0x0102)
-        #expect(try reader.counted(atMost: 3) == [7, 8, 9])
+        for number in numbers { #expect(try reader.readVarint() == number) }
+        #expect(try reader.readFixed(Int64.self) == -2)
+        #expect(try reader.readFixed(UInt16.self) == 0x0102)
+        #expect(try reader.readCountedBytes(atMost: 3) == [7, 8, 9])
         #expect(reader.isAtEnd)
     }
 
@@ -32,7 +32,7 @@ import Testing
         ] as [[UInt8]])
     func aBadVarintIsCorrupted(_ bytes: [UInt8]) {
         var reader = IndexReader(bytes)
-        #expect((#expect(throws: BlobError.self) { try reader.varint() })?.code == .corrupted)
+        #expect((#expect(throws: BlobError.self) { try reader.readVarint() })?.code == .corrupted)
     }
 
     @Test func aLengthPastItsLimitOrTheEndIsCorrupted() {
@@ -41,17 +41,17 @@ import Testing
         var reader = IndexReader(writer.bytes)
         #expect((#expect(throws: BlobError.self) { try reader.count() })?.code == .corrupted)
         reader = IndexReader([4, 1, 2, 3])
-        #expect((#expect(throws: BlobError.self) { try reader.counted(atMost: 3) })?.code == .corrupted)
+        #expect((#expect(throws: BlobError.self) { try reader.readCountedBytes(atMost: 3) })?.code == .corrupted)
         reader = IndexReader([4, 1, 2, 3])
-        #expect((#expect(throws: BlobError.self) { try reader.counted(atMost: 4) })?.code == .corrupted)
+        #expect((#expect(throws: BlobError.self) { try reader.readCountedBytes(atMost: 4) })?.code == .corrupted)
         #expect((#expect(throws: BlobError.self) { try IndexReader([1, 2], 1..<3) })?.code == .corrupted)
     }
 
     @Test func aPartEndsWhereItIsSaidTo() throws {
         var reader = try IndexReader([1, 2, 3, 4], 1..<3)
-        #expect(try reader.fixed(UInt16.self) == 0x0302)
+        #expect(try reader.readFixed(UInt16.self) == 0x0302)
         #expect(reader.isAtEnd)
         #expect(reader.byteOffset == 3)
-        #expect((#expect(throws: BlobError.self) { try reader.fixed(UInt8.self) })?.code == .corrupted)
+        #expect((#expect(throws: BlobError.self) { try reader.readFixed(UInt8.self) })?.code == .corrupted)
     }
 }

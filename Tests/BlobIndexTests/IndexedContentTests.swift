@@ -8,7 +8,7 @@ import Testing
     @Test(arguments: [0, 1, 4095, 4096, 4097, 8192, 100_000])
     func theEdgesAreSummed(_ byteCount: Int) throws {
         let bytes = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31) }
-        let content = try #require(try IndexedContent.of(VersionedSource(bytes, "v"), BlobContext()))
+        let content = try #require(try IndexedContent.read(from: VersionedSource(bytes, "v"), BlobContext()))
         var sum = CRC32()
         bytes.prefix(4096).withUnsafeBytes { sum.update($0) }
         if byteCount > 4096 { bytes.suffix(4096).withUnsafeBytes { sum.update($0) } }
@@ -17,16 +17,19 @@ import Testing
     }
 
     @Test func contentThatCannotBeToldApartHasNone() throws {
-        #expect(try IndexedContent.of(VersionedSource([1], nil), BlobContext()) == nil)
-        #expect(try IndexedContent.of(VersionedSource([1], "v", .concurrentReaders), BlobContext()) == nil)
+        #expect(try IndexedContent.read(from: VersionedSource([1], nil), BlobContext()) == nil)
+        #expect(try IndexedContent.read(from: VersionedSource([1], "v", .concurrentReaders), BlobContext()) == nil)
         #expect(
-            try IndexedContent.of(VersionedSource([1], String(repeating: "v", count: 20_000)), BlobContext()) == nil)
+            try IndexedContent.read(from: VersionedSource([1], String(repeating: "v", count: 20_000)), BlobContext())
+                == nil)
     }
 
     @Test func errorsPassThrough() throws {
         let cancelled = BlobContext()
         cancelled.cancellation.cancel()
-        let error = #expect(throws: BlobError.self) { try IndexedContent.of(VersionedSource([1], "v"), cancelled) }
+        let error = #expect(throws: BlobError.self) {
+            try IndexedContent.read(from: VersionedSource([1], "v"), cancelled)
+        }
         #expect(error?.code == .cancelled)
     }
 }

@@ -6,7 +6,7 @@ import Testing
     private let start = ContinuousClock.now
 
     private func pace(_ minimumRate: Int64 = 10) -> BodyPace {
-        BodyPace(limit: .seconds(10), minimumRate: minimumRate, at: self.start)
+        BodyPace(timeLimit: .seconds(10), minimumRate: minimumRate, at: self.start)
     }
 
     @Test func aBodyOfWhichNothingArrivesIsIdle() {

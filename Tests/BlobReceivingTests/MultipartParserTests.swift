@@ -99,9 +99,9 @@ import Testing
     @Test func whatIsTooLargeIsRefused() throws {
         let disposition = "Content-Disposition: form-data; name=a\r\n"
         var limits = MultipartParser.Limits()
-        limits.partCount = 2
-        limits.headerByteCount = 100
-        limits.preambleByteCount = 10
+        limits.maximumPartCount = 2
+        limits.maximumHeaderByteCount = 100
+        limits.maximumPreambleByteCount = 10
         let part = "\r\n--B\r\n\(disposition)\r\n"
         for text in [
             part + part + part, "--B\r\n\(disposition)X: " + String(repeating: "x", count: 100),

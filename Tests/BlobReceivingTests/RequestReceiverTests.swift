@@ -13,12 +13,13 @@ import Testing
         ("é", "%C3%A9"), ("100%", "100%25"),
     ])
     func namesAreMadeHarmless(name: String, file: String) {
-        #expect(SafeFileName.make(from: name.utf8) == file)
+        #expect(SafeFileName.fileName(from: name.utf8) == file)
     }
 
     @Test func longNamesAreCutBetweenBytes() {
-        #expect(SafeFileName.make(from: [UInt8](repeating: 0x61, count: 1000)).utf8.count == 200)
-        #expect(SafeFileName.make(from: [UInt8](repeating: 0xFF, count: 1000)) == String(repeating: "%FF", count: 66))
+        #expect(SafeFileName.fileName(from: [UInt8](repeating: 0x61, count: 1000)).utf8.count == 200)
+        #expect(
+            SafeFileName.fileName(from: [UInt8](repeating: 0xFF, count: 1000)) == String(repeating: "%FF", count: 66))
     }
 
     @Test func aRawBodyIsStoredUnderItsName() throws {
@@ -45,7 +46,7 @@ import Testing
     func aFileThatWasTouchedIsNotRemembered(change: String) throws {
         let (folder, stored) = (try TemporaryFolder(), StoredFiles())
         let receiver = try RequestReceiver(
-            path: "/x", contentType: nil, folder: folder.path, maximumByteCount: nil, stored: stored)
+            path: "/x", contentType: nil, folder: folder.path, maximumByteCount: nil, storedFiles: stored)
         try receiver.receive("abc")
         _ = try receiver.answer()
         #expect(try stored.headReceiver("/x").answer().status == 200)

@@ -204,7 +204,7 @@ private final class WaitingStream: BlobByteStream {
             }
         }
         if defect == .firesTooEarly { slot.fire() }
-        if delay == .zero { return _ = BlockingPool.brief.run(come) }
-        self.timers.append(self.context.wake(after: delay, BlobWaker { BlockingPool.brief.run(come) }))
+        if delay == .zero { return _ = BlockingPool.briefJobs.run(come) }
+        self.timers.append(self.context.wake(after: delay, BlobWaker { BlockingPool.briefJobs.run(come) }))
     }
 }

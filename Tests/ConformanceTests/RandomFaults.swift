@@ -114,7 +114,7 @@ private final class RandomlyFaultyStream: BlobByteStream {
         case .earlyEnd: return .end
         case .notYet:
             self.pause = .short
-            BlockingPool.brief.run { [slot] in slot.fire() }
+            BlockingPool.briefJobs.run { [slot] in slot.fire() }
         case .stall: self.pause = .endless
         case .shortRead: return try self.base.read(into: &output, atMost: 1 + self.faults.number(below: 9))
         case .wrongBit:

@@ -17,7 +17,7 @@ import Testing
             }
             var most = 0
             func look() {
-                let pools: [BlockingPool] = [.reads, .openings, .brief]
+                let pools: [BlockingPool] = [.reads, .openings, .briefJobs]
                 most = max(most, pools.map(\.threadCount).reduce(0, +))
             }
             for stream in streams {

@@ -24,7 +24,7 @@ struct BuiltIndex {
         let source = GzipSource(base, format: format, index: .file(path), library: .zlib, tuning: tuning)
         try? FileManager.default.removeItem(atPath: path)
         guard outcome(of: source).isWhole, let file = IndexFile(.file(path), for: nil),
-            let content = try IndexedContent.of(base, BlobContext()),
+            let content = try IndexedContent.read(from: base, BlobContext()),
             let section = try file.section(.points(file.layer), for: content)
         else { throw BlobError(.notFound, "There is no index.") }
         self.path = path

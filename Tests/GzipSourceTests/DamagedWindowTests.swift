@@ -93,7 +93,7 @@ import Testing
         let count = 500_000
         let points = (0..<count).map { RestartPoint(bitOffset: Int64($0) * 8, byteOffset: Int64($0)) }
         try index.forge(points: points, checksums: [UInt32](repeating: 0, count: count))
-        let content = try #require(try IndexedContent.of(base.source, BlobContext()))
+        let content = try #require(try IndexedContent.read(from: base.source, BlobContext()))
         let file = try #require(IndexFile(.file(index.path), for: nil))
         let maximum = GzipIndexLayout.maximumEncodedByteCount(
             compressedByteCount: Int64(base.byteCount), spacing: GzipTuning.standard.minimumSpacing)

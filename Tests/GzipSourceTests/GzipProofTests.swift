@@ -43,7 +43,7 @@ import Testing
             let policy = BlobIndexPolicy.file(folder.path("\(number).index"))
             let source = GzipSource(file, format: format, index: policy, library: library)
             #expect(try source.buildIndex(BlobContext()))
-            let content = try #require(try IndexedContent.of(file, BlobContext()))
+            let content = try #require(try IndexedContent.read(from: file, BlobContext()))
             let indexFile = try #require(IndexFile(policy, for: nil))
             let index = try #require(try GzipIndex.load(indexFile, layer: format.rawValue, content: content))
             for start in [0, number * 900_000] {

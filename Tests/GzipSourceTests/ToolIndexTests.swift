@@ -45,8 +45,8 @@ import Testing
         _ = try self.source("text.gz", indexed: "text.gzidx")
         var index = try self.toolIndex()
         #expect(index.format == .indexedGzip && index.compressedByteCount == 185_467 && index.byteCount == 700_000)
-        #expect(index.points.map(\.place.byteOffset) == [0, 219_403, 441_102, 662_857, 700_000])
-        #expect(index.points.map { ($0.place.bitOffset + 7) / 8 } == [10, 58_470, 116_973, 175_619, 185_467])
+        #expect(index.points.map(\.restartPoint.byteOffset) == [0, 219_403, 441_102, 662_857, 700_000])
+        #expect(index.points.map { ($0.restartPoint.bitOffset + 7) / 8 } == [10, 58_470, 116_973, 175_619, 185_467])
         _ = try self.source("text.gz", indexed: "text.rapidgzip")
         index = try self.toolIndex()
         #expect(index.format == .indexedGzip && index.byteCount == 700_000 && index.points.count > 2)
@@ -54,11 +54,12 @@ import Testing
         index = try self.toolIndex()
         #expect(index.format == .gztool && index.byteCount == 700_000 && index.points.count > 2)
         _ = try self.source("text.gz", indexed: "text.gztool-lines")
-        #expect(try self.toolIndex().points.map(\.place.byteOffset) == index.points.map(\.place.byteOffset))
+        #expect(
+            try self.toolIndex().points.map(\.restartPoint.byteOffset) == index.points.map(\.restartPoint.byteOffset))
         _ = try self.source("blocks.gz", indexed: "blocks.gzi")
         index = try self.toolIndex()
         #expect(index.format == .bgzip && index.byteCount == nil)
-        #expect(index.points.map(\.place.byteOffset) == [65_280, 130_560, 195_840])
+        #expect(index.points.map(\.restartPoint.byteOffset) == [65_280, 130_560, 195_840])
     }
 
     @Test(arguments: ofText + ["blocks.gzi"])
@@ -165,7 +166,7 @@ import Testing
         _ = try self.source("text.gz", index: long)
         let points = try self.toolIndex().points
         #expect(points.count > 20_000 && points.count <= 65_536)
-        #expect(points.allSatisfy { $0.place.bitOffset / 8 * 3 == $0.place.byteOffset })
+        #expect(points.allSatisfy { $0.restartPoint.bitOffset / 8 * 3 == $0.restartPoint.byteOffset })
     }
 
     // MARK: Blocks that bgzip indexed

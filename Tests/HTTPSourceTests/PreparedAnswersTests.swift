@@ -52,7 +52,7 @@ import Testing
         var answers = PreparedAnswers()
         // Of a long range, the first 16 MiB are requested in pieces of 2 MiB.
         let bodies = try self.started(&answers, [0..<20 * Self.mebibyte, 1 << 30..<(1 << 30) + 1])
-        #expect(bodies.map(\.wanted.start) == (0..<8).map { $0 * 2 * Self.mebibyte })
+        #expect(bodies.map(\.wantedRange.start) == (0..<8).map { $0 * 2 * Self.mebibyte })
         let didRead = answers.didRead(bodies[0], from: 0)
         #expect(didRead)
         let next = answers.next(at: self.start)
@@ -63,8 +63,8 @@ import Testing
         var answers = PreparedAnswers()
         let parts = (0..<20).map { $0 * 64 * Self.mebibyte..<($0 + 1) * 64 * Self.mebibyte }
         let bodies = try self.started(&answers, parts, arePieces: false)
-        #expect(bodies.map(\.wanted.start) == parts.prefix(16).map(\.lowerBound))
-        #expect(bodies.map(\.wanted.end) == parts.prefix(16).map(\.upperBound))
+        #expect(bodies.map(\.wantedRange.start) == parts.prefix(16).map(\.lowerBound))
+        #expect(bodies.map(\.wantedRange.end) == parts.prefix(16).map(\.upperBound))
     }
 
     @Test func oldAnswersThatNobodyReadsMakeRoom() throws {

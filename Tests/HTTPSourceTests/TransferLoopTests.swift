@@ -87,7 +87,7 @@ import Testing
             // None has an address: they keep their places.
             #expect(limiter.takeHandlesWithAddress().isEmpty && !limiter.hasNext && !limiter.isEmpty)
             for handle in handles {
-                #expect(handle.identity.map { limiter.holds($0) } == true)
+                #expect(handle.identity.map { limiter.contains($0) } == true)
                 _ = handle.identity.map { limiter.take($0) }
             }
             handles = []

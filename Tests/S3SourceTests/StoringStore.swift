@@ -109,7 +109,7 @@ final class StoringStore: Sendable {
             region: "us-east-1", BlobTransferSettings())
         var uploader = S3Uploader(store)
         uploader.limits = PartLimits(
-            minimumByteCount: 10, maximumByteCount: 100_000, maximumCount: maximumCount, unit: 10)
+            minimumByteCount: 10, maximumByteCount: 100_000, maximumCount: maximumCount, roundingByteCount: 10)
         (uploader.partByteCount, uploader.singleByteCount) = (1000, 1000)
         uploader.retry.maximumDelays = .zero ... .milliseconds(1)
         return uploader

@@ -13,7 +13,7 @@ final class ArchiveScanner {
     private let cursor: BaseCursor
     private let buffer: UnsafeMutableRawBufferPointer
     /// The offset of the first byte in the buffer, and the number of bytes.
-    private var start: Int64 = 0
+    private var bufferOffset: Int64 = 0
     private var count = 0
 
     /// - Parameter byteCount: The size of the buffer, which is the maximum for a single request.
@@ -41,7 +41,7 @@ final class ArchiveScanner {
     ///   - byteOffset: The offset, at least 0. Without random access, it must not be before the buffer.
     ///   - count: The number of bytes, at most the size of the buffer.
     func bytes(at byteOffset: Int64, count: Int) throws(BlobError) -> UnsafeRawBufferPointer {
-        let place = Int(clamping: byteOffset - self.start)
+        let place = Int(clamping: byteOffset - self.bufferOffset)
         if place >= 0, place <= self.count, count <= self.count - place {
             return UnsafeRawBufferPointer(rebasing: self.buffer[place..<(place + count)])
         }
@@ -51,12 +51,12 @@ final class ArchiveScanner {
 
     /// Returns 1 to `count` bytes at an offset, as many as are available without another read; empty at the end of the
     /// base.
-    func some(at byteOffset: Int64, atMost count: Int64) throws(BlobError) -> UnsafeRawBufferPointer {
+    func availableBytes(at byteOffset: Int64, atMost count: Int64) throws(BlobError) -> UnsafeRawBufferPointer {
         guard count > 0 else { return UnsafeRawBufferPointer(rebasing: self.buffer[..<0]) }
-        if byteOffset < self.start || byteOffset >= self.start + Int64(self.count) {
+        if byteOffset < self.bufferOffset || byteOffset >= self.bufferOffset + Int64(self.count) {
             try self.fill(from: byteOffset, 1)
         }
-        let place = Int(byteOffset - self.start)
+        let place = Int(byteOffset - self.bufferOffset)
         return UnsafeRawBufferPointer(rebasing: self.buffer[place..<self.count].prefix(Int(clamping: count)))
     }
 
@@ -74,14 +74,14 @@ final class ArchiveScanner {
             initializedCount += appended
             return appended
         }
-        (self.start, self.count) = (self.cursor.byteOffset, 0)
+        (self.bufferOffset, self.count) = (self.cursor.byteOffset, 0)
         return appended
     }
 
     /// Returns the offset of the first nonzero byte at or after an offset; nil if only zeros follow.
     func firstNonzero(from byteOffset: Int64, _ context: BlobContext) throws(BlobError) -> Int64? {
         var place = byteOffset
-        while case let bytes = try self.some(at: place, atMost: Int64(self.buffer.count)), !bytes.isEmpty {
+        while case let bytes = try self.availableBytes(at: place, atMost: Int64(self.buffer.count)), !bytes.isEmpty {
             if let index = bytes.firstIndex(where: { $0 != 0 }) { return place + Int64(index) }
             place += Int64(bytes.count)
             try context.check()
@@ -108,22 +108,22 @@ final class ArchiveScanner {
     /// Reads the base to its end, which runs its final checks.
     func drain() throws(BlobError) {
         try self.cursor.drain(self.buffer)
-        (self.start, self.count) = (self.cursor.byteOffset, 0)
+        (self.bufferOffset, self.count) = (self.cursor.byteOffset, 0)
     }
 
     /// Moves the buffer to an offset, and fills it with at least `count` bytes, fewer only at the end of the base.
     private func fill(from byteOffset: Int64, _ count: Int) throws(BlobError) {
         precondition(count <= self.buffer.count, "The requested bytes must fit in the buffer.")
-        let end = self.start + Int64(self.count)
-        if byteOffset >= self.start, byteOffset <= end {
-            let kept = self.buffer[Int(byteOffset - self.start)..<self.count]
+        let end = self.bufferOffset + Int64(self.count)
+        if byteOffset >= self.bufferOffset, byteOffset <= end {
+            let kept = self.buffer[Int(byteOffset - self.bufferOffset)..<self.count]
             self.buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: kept))
             self.count = kept.count
         } else {
             self.count = 0
             try self.cursor.go(to: byteOffset, self.buffer)
         }
-        self.start = byteOffset
+        self.bufferOffset = byteOffset
         while self.count < count, self.cursor.byteOffset == byteOffset + Int64(self.count) {
             let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer[self.count...])
             guard case let more = try self.cursor.read(into: room), more > 0 else { break }
@@ -142,7 +142,7 @@ extension UnsafeRawBufferPointer {
     }
 
     /// Returns the index of the first byte with a value at or after an index; nil if not found.
-    func place(of byte: UInt8, from start: Int) -> Int? {
+    func firstIndex(of byte: UInt8, from start: Int) -> Int? {
         guard let base = self.baseAddress, let found = memchr(base + start, CInt(byte), self.count - start) else {
             return nil
         }

@@ -17,7 +17,7 @@ final class EmbeddedSource: BlobLayer {
 
     let underlying: any BlobInputStreamDataSource
     private let format: ArchiveFormat
-    private let start = CachedFacts<Int64>()
+    private let archiveOffset = CachedFacts<Int64>()
 
     init(_ base: any BlobInputStreamDataSource, _ format: ArchiveFormat) {
         (self.underlying, self.format) = (base, format)
@@ -28,7 +28,7 @@ final class EmbeddedSource: BlobLayer {
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.archive(context).info(context) }
 
     func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
-        let byteOffset = self.start.last ?? 0
+        let byteOffset = self.archiveOffset.last ?? 0
         (byteOffset > 0 ? self.underlying.slice(byteOffset...) : self.underlying).prepare(ranges, context)
     }
 
@@ -39,14 +39,14 @@ final class EmbeddedSource: BlobLayer {
     private func archive(_ context: BlobContext) throws -> any BlobInputStreamDataSource {
         let info = try self.underlying.info(context)
         guard info.isRandomAccess else { return self.underlying }
-        let byteOffset = try self.start.facts(of: info) {
+        let byteOffset = try self.archiveOffset.facts(of: info) {
             try Self.byteOffset(of: self.format, in: self.underlying, context) ?? 0
         }
         return byteOffset > 0 ? self.underlying.slice(byteOffset...) : self.underlying
     }
 
     /// True if the opened archive follows a program.
-    var hasProgram: Bool { self.start.last ?? 0 > 0 }
+    var hasProgram: Bool { self.archiveOffset.last ?? 0 > 0 }
 
     /// Returns true if a source begins like a program.
     static func isProgram(_ beginning: some Sequence<UInt8>) -> Bool {
@@ -63,9 +63,9 @@ final class EmbeddedSource: BlobLayer {
         let scanner = try ArchiveScanner(base, context)
         var byteOffset: Int64 = 0
         while byteOffset < Self.maximumOffset,
-            case let bytes = try scanner.some(at: byteOffset, atMost: .max), !bytes.isEmpty
+            case let bytes = try scanner.availableBytes(at: byteOffset, atMost: .max), !bytes.isEmpty
         {
-            guard let place = bytes.place(of: first, from: 0) else {
+            guard let place = bytes.firstIndex(of: first, from: 0) else {
                 byteOffset += Int64(bytes.count)
                 continue
             }

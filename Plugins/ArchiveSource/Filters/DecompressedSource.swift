@@ -155,7 +155,7 @@ extension DecompressedSource: BlobIndexing {
     /// Decodes everything once. Returns false for data with a single block, for data that lists its blocks, for other
     /// formats, and if the index policy provides no file for the index.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
-        guard let info = try self.unlisted(context) else { return false }
+        guard let info = try self.unlistedInfo(context) else { return false }
         if try self.holder.index(of: info, context) != nil { return true }
         guard let place = try self.holder.indexDestination(isRequired: true, context) else { return false }
         try self.record(context) { base in self.recording(of: base, at: place) }
@@ -172,7 +172,7 @@ extension DecompressedSource: BlobIndexing {
     }
 
     /// Returns the info of the base; nil unless an index of its blocks would be useful.
-    private func unlisted(_ context: BlobContext) throws -> BlobInfo? {
+    private func unlistedInfo(_ context: BlobContext) throws -> BlobInfo? {
         guard self.blocks.isIndexable, self.base.traits.contains(.repeatable) else { return nil }
         let info = try self.base.info(context)
         guard let base = BlockBase(self.base, info, context), try self.blocks.table(base) == nil else { return nil }
@@ -192,7 +192,7 @@ extension DecompressedSource: BlobIndexing {
 
 extension DecompressedSource: IndexVerifying {
     package func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
-        guard let info = try self.unlisted(context), let index = try self.holder.index(of: info, context) else {
+        guard let info = try self.unlistedInfo(context), let index = try self.holder.index(of: info, context) else {
             return nil
         }
         let found = Locked<BlockIndex?>(nil)
@@ -335,7 +335,7 @@ final class DecompressingStream: BlobByteStream {
     private func handle() throws(BlobError) -> ArchiveHandle? {
         let label = "\(self.format.rawValue) stream"
         let beginning = try self.input.beginning(CompressionFormat.headerByteCount)
-        guard self.format.begins(beginning) != false else {
+        guard self.format.matches(beginning) != false else {
             throw BlobError(.corrupted, "Not a valid \(label): the signature at its start is missing.", byteOffset: 0)
         }
         try self.format.check(windowByteCount: self.format.windowByteCount(beginning) ?? 0, self.context)

@@ -34,7 +34,7 @@ private struct RPMPayload: BlobInspector {
 
     private var section = Section.lead
     /// The offset at which the section begins; the bytes before it are discarded.
-    private var start: Int64 = 0
+    private var sectionOffset: Int64 = 0
     /// The first bytes of the section received so far.
     private var beginning: [UInt8] = []
 
@@ -46,8 +46,9 @@ private struct RPMPayload: BlobInspector {
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
         var place = 0
         while true {
-            place += Int(clamping: min(max(self.start - byteOffset - Int64(place), 0), Int64(bytes.byteCount - place)))
-            guard byteOffset + Int64(place) >= self.start else { break }
+            place += Int(
+                clamping: min(max(self.sectionOffset - byteOffset - Int64(place), 0), Int64(bytes.byteCount - place)))
+            guard byteOffset + Int64(place) >= self.sectionOffset else { break }
             if self.section == .payload { return place..<bytes.byteCount }
             let wanted =
                 (self.section == .lead ? RPMSource.signature.count : Self.introByteCount) - self.beginning.count
@@ -69,15 +70,16 @@ private struct RPMPayload: BlobInspector {
             guard bytes == RPMSource.signature else {
                 throw BlobError(.corrupted, "Not an RPM package: the signature at its start is missing.", byteOffset: 0)
             }
-            (self.section, self.start) = (.signatureHeader, Self.leadByteCount)
+            (self.section, self.sectionOffset) = (.signatureHeader, Self.leadByteCount)
             return
         }
         let (tagCount, dataCount) = (Int(bytes[8..<12].bigEndian), Int(bytes[12..<16].bigEndian))
         guard bytes.starts(with: [0x8E, 0xAD, 0xE8]), tagCount <= Self.maximumTagCount,
             dataCount <= Self.maximumDataByteCount
-        else { throw BlobError(.corrupted, "A header of the RPM package is damaged.", byteOffset: self.start) }
-        let end = self.start + Int64(Self.introByteCount + 16 * tagCount + dataCount)
+        else { throw BlobError(.corrupted, "A header of the RPM package is damaged.", byteOffset: self.sectionOffset) }
+        let end = self.sectionOffset + Int64(Self.introByteCount + 16 * tagCount + dataCount)
         // Only the first header is padded to a multiple of eight bytes.
-        (self.section, self.start) = self.section == .signatureHeader ? (.header, (end + 7) & ~7) : (.payload, end)
+        (self.section, self.sectionOffset) =
+            self.section == .signatureHeader ? (.header, (end + 7) & ~7) : (.payload, end)
     }
 }

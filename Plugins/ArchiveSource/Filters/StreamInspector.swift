@@ -47,17 +47,17 @@ struct XzInspector: StreamInspector {
     }
 
     private var element = Element.streamHeader
-    private var collected: [UInt8] = []
-    private var wantedCount = 12
+    private var collectedBytes: [UInt8] = []
+    private var neededByteCount = 12
     /// The number of bytes to skip before more are collected.
-    private var skippedCount = 0
+    private var byteCountToSkip = 0
     private var checkByteCount = 0
     /// The number of bytes of the block or the index that were inspected.
     private var byteCount = 0
     /// The number being read from the index, and the count of the remaining numbers; nil while the count itself is
     /// being read.
     private var number: (value: UInt64, shift: UInt64) = (0, 0)
-    private var numbersLeft: UInt64?
+    private var remainingNumberCount: UInt64?
     private let context: BlobContext
     private let checks: StreamChecks?
 
@@ -67,21 +67,21 @@ struct XzInspector: StreamInspector {
     mutating func inspect(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         var rest = bytes[...]
         while !rest.isEmpty, self.element != .unsupportedData {
-            let skipped = min(self.skippedCount, rest.count)
-            self.skippedCount -= skipped
+            let skipped = min(self.byteCountToSkip, rest.count)
+            self.byteCountToSkip -= skipped
             rest = rest.dropFirst(skipped)
-            let taken = rest.prefix(self.wantedCount - self.collected.count)
-            self.collected.append(contentsOf: taken)
+            let taken = rest.prefix(self.neededByteCount - self.collectedBytes.count)
+            self.collectedBytes.append(contentsOf: taken)
             rest = rest.dropFirst(taken.count)
-            guard self.collected.count == self.wantedCount else { continue }
-            let part = self.collected
-            self.collected.removeAll(keepingCapacity: true)
+            guard self.collectedBytes.count == self.neededByteCount else { continue }
+            let part = self.collectedBytes
+            self.collectedBytes.removeAll(keepingCapacity: true)
             try self.parse(part)
         }
     }
 
-    private mutating func expect(_ element: Element, _ wantedCount: Int, after skippedCount: Int = 0) {
-        (self.element, self.wantedCount, self.skippedCount) = (element, wantedCount, skippedCount)
+    private mutating func expect(_ element: Element, _ neededByteCount: Int, after byteCountToSkip: Int = 0) {
+        (self.element, self.neededByteCount, self.byteCountToSkip) = (element, neededByteCount, byteCountToSkip)
     }
 
     private mutating func parse(_ bytes: [UInt8]) throws(BlobError) {
@@ -96,7 +96,7 @@ struct XzInspector: StreamInspector {
         case .blockBeginning:
             // 3.1.1: the length of the block header; 0 marks the index.
             self.byteCount = bytes[0] == 0 ? 1 : 0
-            (self.number, self.numbersLeft) = ((0, 0), nil)
+            (self.number, self.remainingNumberCount) = ((0, 0), nil)
             if bytes[0] == 0 { return self.expect(.indexNumber, 1) }
             self.expect(.blockHeader, (Int(bytes[0]) + 1) * 4 - 1)
         case .blockHeader:
@@ -115,7 +115,7 @@ struct XzInspector: StreamInspector {
             // 2.2: groups of four zeros, then the next stream.
             if bytes == [0, 0, 0, 0] { return }
             self.expect(.streamHeader, 12)
-            self.collected = bytes
+            self.collectedBytes = bytes
         case .unsupportedData: return
         }
     }
@@ -139,8 +139,10 @@ struct XzInspector: StreamInspector {
         self.number.value |= UInt64(byte & 0x7F) << self.number.shift
         self.number.shift += 7
         guard byte & 0x80 == 0 else { return }
-        let left = self.numbersLeft.map { $0 - 1 } ?? self.number.value.multipliedReportingOverflow(by: 2).partialValue
-        (self.number, self.numbersLeft) = ((0, 0), left)
+        let left =
+            self.remainingNumberCount.map { $0 - 1 }
+            ?? self.number.value.multipliedReportingOverflow(by: 2).partialValue
+        (self.number, self.remainingNumberCount) = ((0, 0), left)
         if left == 0 { self.expect(.padding, 4, after: -self.byteCount & 3 + 4 + 12) }
     }
 }
@@ -153,16 +155,16 @@ struct LzipInspector: StreamInspector {
     private let context: BlobContext
     private static let headerByteCount = 6
 
-    private var end: [UInt8] = []
+    private var lastBytes: [UInt8] = []
 
     init(_ context: BlobContext) { self.context = context }
 
     mutating func inspect(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        var seam = self.end + bytes.prefix(Self.headerByteCount - 1)
+        var seam = self.lastBytes + bytes.prefix(Self.headerByteCount - 1)
         try self.scan(seam.withUnsafeBytes { Self.windows(in: $0) })
         try self.scan(Self.windows(in: bytes))
         seam = bytes.count < Self.headerByteCount ? seam : Array(bytes.suffix(Self.headerByteCount - 1))
-        self.end = seam.suffix(Self.headerByteCount - 1)
+        self.lastBytes = seam.suffix(Self.headerByteCount - 1)
     }
 
     private func scan(_ windows: [UInt64]) throws(BlobError) {
@@ -174,7 +176,9 @@ struct LzipInspector: StreamInspector {
         guard bytes.count >= Self.headerByteCount else { return [] }
         var windows: [UInt64] = []
         var place = 0
-        while let found = bytes.place(of: UInt8(ascii: "L"), from: place), found <= bytes.count - Self.headerByteCount {
+        while let found = bytes.firstIndex(of: UInt8(ascii: "L"), from: place),
+            found <= bytes.count - Self.headerByteCount
+        {
             place = found
             let header = bytes[place..<place + Self.headerByteCount]
             if header.starts(with: "LZIP".utf8), header[place + 4] <= 1, 12...29 ~= header[place + 5] & 0x1F {
@@ -212,9 +216,9 @@ struct FrameInspector: StreamInspector {
     private let format: CompressionFormat
     private let checks: StreamChecks
     private var element = Element.frame
-    private var collected: [UInt8] = []
+    private var collectedBytes: [UInt8] = []
     /// The number of bytes to skip before more are collected.
-    private var skippedCount: UInt64 = 0
+    private var byteCountToSkip: UInt64 = 0
     /// The number of bytes to skip after each block, and after the last block.
     private var (blockSumByteCount, endByteCount): (UInt64, UInt64) = (0, 0)
 
@@ -223,33 +227,35 @@ struct FrameInspector: StreamInspector {
     mutating func inspect(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes[...]
         while !rest.isEmpty, self.element != .unsupportedData {
-            let skipped = min(self.skippedCount, UInt64(rest.count))
-            self.skippedCount -= skipped
+            let skipped = min(self.byteCountToSkip, UInt64(rest.count))
+            self.byteCountToSkip -= skipped
             rest = rest.dropFirst(Int(skipped))
             guard let byte = rest.popFirst() else { return }
-            self.collected.append(byte)
+            self.collectedBytes.append(byte)
             let isTaken = self.element == .frame ? self.parseHeader() : self.parseBlock()
-            if isTaken { self.collected.removeAll(keepingCapacity: true) }
+            if isTaken { self.collectedBytes.removeAll(keepingCapacity: true) }
         }
     }
 
     /// Parses the header of a frame once it is complete; returns false before that.
     private mutating func parseHeader() -> Bool {
-        guard self.collected.count >= 5 else { return false }
-        let magic = self.collected[..<4].littleEndian
+        guard self.collectedBytes.count >= 5 else { return false }
+        let magic = self.collectedBytes[..<4].littleEndian
         if ZstdFrame.isSkippable(magic) {
-            guard self.collected.count == 8 else { return false }
-            self.skippedCount = self.collected[4...].littleEndian
+            guard self.collectedBytes.count == 8 else { return false }
+            self.byteCountToSkip = self.collectedBytes[4...].littleEndian
             return true
         }
-        let flags = self.collected[4]
+        let flags = self.collectedBytes[4]
         switch (self.format, magic) {
         case (.zstd, ZstdFrame.magic):
-            guard let frame = ZstdFrame(self.collected[...]) else { return false }
+            guard let frame = ZstdFrame(self.collectedBytes[...]) else { return false }
             (self.blockSumByteCount, self.endByteCount) = (0, frame.hasChecksum ? 4 : 0)
             self.checks.insert(frame.hasChecksum ? ZstdFrame.checksumName : nil)
         case (.lz4, 0x184D_2204):
-            guard self.collected.count >= 7 + (flags & 8 != 0 ? 8 : 0) + (flags & 1 != 0 ? 4 : 0) else { return false }
+            guard self.collectedBytes.count >= 7 + (flags & 8 != 0 ? 8 : 0) + (flags & 1 != 0 ? 4 : 0) else {
+                return false
+            }
             (self.blockSumByteCount, self.endByteCount) = (flags & 0x10 != 0 ? 4 : 0, flags & 4 != 0 ? 4 : 0)
             self.checks.insert(flags & 0x14 != 0 ? "XXH32" : nil)
         default:
@@ -264,17 +270,17 @@ struct FrameInspector: StreamInspector {
 
     /// Parses the header of a block once it is complete; returns false before that.
     private mutating func parseBlock() -> Bool {
-        guard self.collected.count == (self.format == .zstd ? 3 : 4) else { return false }
-        let header = self.collected.littleEndian
+        guard self.collectedBytes.count == (self.format == .zstd ? 3 : 4) else { return false }
+        let header = self.collectedBytes.littleEndian
         let isLast = self.format == .zstd ? header & 1 == 1 : header == 0
         let length =
             switch self.format {
             case .zstd: header >> 1 & 3 == 1 ? 1 : header >> 3
             default: header & 0x7FFF_FFFF
             }
-        self.skippedCount = isLast && self.format == .lz4 ? 0 : length + self.blockSumByteCount
+        self.byteCountToSkip = isLast && self.format == .lz4 ? 0 : length + self.blockSumByteCount
         guard isLast else { return true }
-        self.skippedCount += self.endByteCount
+        self.byteCountToSkip += self.endByteCount
         self.element = .frame
         return true
     }

@@ -98,7 +98,7 @@ final class CpioWalker: WalkerLayer {
         of stream: any BlobInputStreamDataSource, _ beginning: [UInt8]
     ) -> (any BlobInputStreamDataSource)? {
         if beginning.starts(with: [0x1F, 0x8B]) { return GzipSource(stream) }
-        let format = CompressionFormat.allCases.first { $0.begins(beginning) == true }
+        let format = CompressionFormat.allCases.first { $0.matches(beginning) == true }
         return format.map { DecompressedSource(stream, format: $0) }
     }
 }
@@ -120,14 +120,15 @@ extension ArchiveScanner {
 private final class ScannedStream: BlobByteStream {
     let info: BlobInfo?
     private let scanner: ArchiveScanner
-    private let start: Int64
+    private let startOffset: Int64
 
     init(_ scanner: ArchiveScanner, from byteOffset: Int64, info: BlobInfo) {
-        (self.scanner, self.start, self.info) = (scanner, byteOffset, info)
+        (self.scanner, self.startOffset, self.info) = (scanner, byteOffset, info)
     }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let bytes = try self.scanner.some(at: self.start + byteOffset, atMost: Int64(output.freeCapacity))
+        let bytes = try self.scanner.availableBytes(
+            at: self.startOffset + byteOffset, atMost: Int64(output.freeCapacity))
         output.append(contentsOf: bytes)
         return bytes.isEmpty ? .end : .bytes
     }

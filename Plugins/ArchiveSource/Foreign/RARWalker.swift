@@ -48,7 +48,7 @@ final class RARWalker: WalkerLayer {
         guard self.source.traits.contains(.repeatable), !self.source.followsProgram else { return }
         _ = try self.headers?.next()
         let scanner = try ArchiveScanner(self.source, self.context)
-        let end: Int64? = if let end = self.headers?.end { end } else { try Self.endOfVersion4(scanner) }
+        let end: Int64? = if let end = self.headers?.endOffset { end } else { try Self.endOfVersion4(scanner) }
         guard let end else { return }
         try scanner.checkEnd(of: .rar, at: end, self.context)
     }
@@ -107,7 +107,7 @@ struct RAR5Headers {
     private let scanner: ArchiveScanner
     private var byteOffset: Int64
     /// The offset after the last header, which marks the end; nil before it is read.
-    private(set) var end: Int64?
+    private(set) var endOffset: Int64?
 
     /// Returns nil for a RAR of another version.
     init?(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
@@ -134,7 +134,7 @@ struct RAR5Headers {
             else {
                 return nil
             }
-            if kind == Self.endKind { self.end = headerOffset + Int64(count) }
+            if kind == Self.endKind { self.endOffset = headerOffset + Int64(count) }
             guard kind != Self.endKind,
                 let extraCount = flags & 1 == 0 ? 0 : header.popVarint(upTo: Self.maximumNumberByteCount),
                 let dataCount = flags & 2 == 0 ? 0 : header.popVarint(upTo: Self.maximumNumberByteCount),

@@ -70,7 +70,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
             Facts(
                 filter: ARCHIVE_FILTER_LZMA, signatures: [[0x5D, 0x00, 0x00]], mediaTypes: ["application/x-lzma"],
                 fileExtensions: [("lzma", ""), ("tlz", ".tar")])
-        // RFC 8878, section 3.1.1; see also `begins(_:)`.
+        // RFC 8878, section 3.1.1; see also `matches(_:)`.
         case .zstd:
             Facts(
                 filter: ARCHIVE_FILTER_ZSTD, signatures: [[0x28, 0xB5, 0x2F, 0xFD]], mediaTypes: ["application/zstd"],
@@ -96,7 +96,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     /// Returns true if a stream of this format begins with these bytes, and nil if only later bytes determine it.
     ///
     /// Both Zstandard and LZ4 data may begin with skippable frames (RFC 8878, section 3.1.2), which have the same form.
-    func begins(_ beginning: [UInt8]) -> Bool? {
+    func matches(_ beginning: [UInt8]) -> Bool? {
         var rest = beginning[...]
         while self == .zstd || self == .lz4, let count = ZstdFrame.skippableByteCount(rest) {
             guard count < rest.count else { return nil }
@@ -189,6 +189,6 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     /// A stream is treated as Zstandard if its first data frame is not among the examined bytes.
     var recognizes: (@Sendable ([UInt8]) -> Bool)? {
         guard self == .zstd || self == .lz4 else { return nil }
-        return { self.begins($0) ?? (self == .zstd) }
+        return { self.matches($0) ?? (self == .zstd) }
     }
 }

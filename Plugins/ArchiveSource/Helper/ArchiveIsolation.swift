@@ -90,7 +90,7 @@ extension ArchiveFormat {
 
     /// Returns a description of how the system confines a helper, from the value of ``BlobEvent/Kind/helperStarted``.
     package static func helperConfinement(missing: Int64) -> String {
-        HelperConfinement.all.subtracting(HelperConfinement(rawValue: missing)).missing
+        HelperConfinement.all.subtracting(HelperConfinement(rawValue: missing)).missingConfinement
             .map { "not confined by the system: \($0)" } ?? "confined"
     }
 

@@ -35,7 +35,7 @@ final class HelperWalker: EntryWalker {
         self.context = context
         self.process = try HelperProcess(path, [format.rawValue] + arguments, context)
         let confinement = try self.process.confinement()
-        if needsConfinement, let missing = confinement.missing {
+        if needsConfinement, let missing = confinement.missingConfinement {
             throw format.missingHelperError(
                 "the system does not confine it: \(missing)",
                 readable: "by an unconfined helper, at the risk that a damaged archive exploits it")
@@ -57,7 +57,7 @@ final class HelperWalker: EntryWalker {
     func advance() throws(BlobError) -> Bool {
         let answer = try self.ask(ExchangeFrame(.next), .entry, .end)
         guard answer.kind == .entry else {
-            if let gap = self.current?.gap { throw gap }
+            if let error = self.current?.incompletenessError { throw error }
             try self.checkEnd(answer.a)
             return false
         }
@@ -121,7 +121,7 @@ final class HelperWalker: EntryWalker {
                 return read
             }
         } catch {
-            throw self.located(error)
+            throw self.addingLocation(to: error)
         }
         guard answer.kind == .error else { return answer }
         guard let failure = ExchangeFrame.Failure(rawValue: answer.a) else {
@@ -163,7 +163,7 @@ final class HelperWalker: EntryWalker {
     }
 
     /// Returns an error of the helper with the helper's position in the archive.
-    private func located(_ error: BlobError) -> BlobError {
+    private func addingLocation(to error: BlobError) -> BlobError {
         guard error.code == .corrupted, error.byteOffset == nil else { return error }
         let member = self.current?.member
         let place =

@@ -11,7 +11,7 @@ final class AbandonableThread: Sendable {
     private static let abandonedCount = Locked(0)
 
     /// The state shared by the thread and its owner; it outlives the owner when a call is abandoned.
-    private final class Shared: Sendable {
+    private final class SharedState: Sendable {
         struct State {
             var job: (@Sendable () -> Void)?
             var isStopped = false
@@ -38,7 +38,7 @@ final class AbandonableThread: Sendable {
         }
     }
 
-    private let shared = Shared()
+    private let sharedState = SharedState()
 
     /// - Throws: ``BlobError/Code/limitExceeded`` while too many threads are abandoned; ``BlobError/Code/unavailable``
     ///   if the system cannot start a thread.
@@ -50,15 +50,15 @@ final class AbandonableThread: Sendable {
                     + "has been reached.",
                 isTransient: true)
         }
-        let shared = self.shared
-        guard startThread(named: "libarchive", { shared.work() }) else {
+        let sharedState = self.sharedState
+        guard startThread(named: "libarchive", { sharedState.work() }) else {
             throw BlobError(.unavailable, "The system could not start a thread.")
         }
     }
 
     deinit {
-        self.shared.state.withLock { $0.isStopped = true }
-        self.shared.jobSignal.signal()
+        self.sharedState.state.withLock { $0.isStopped = true }
+        self.sharedState.jobSignal.signal()
     }
 
     /// Runs `job` on the thread, and waits for it until the context is cancelled or its deadline passes.
@@ -68,9 +68,9 @@ final class AbandonableThread: Sendable {
     func run<Value: Sendable>(
         _ context: BlobContext, _ job: @escaping @Sendable () throws(BlobError) -> Value
     ) throws(BlobError) -> Value {
-        let shared = self.shared
+        let sharedState = self.sharedState
         let result = Locked<Result<Value, BlobError>?>(nil)
-        let isFree = shared.state.withLock { state in
+        let isFree = sharedState.state.withLock { state in
             guard !state.isAbandoned else { return false }
             state.job = {
                 let value = Result { () throws(BlobError) in try job() }
@@ -81,12 +81,12 @@ final class AbandonableThread: Sendable {
         guard isFree else {
             throw BlobError(.closed, "The archive was closed because an earlier read was cancelled or timed out.")
         }
-        shared.jobSignal.signal()
+        sharedState.jobSignal.signal()
         do throws(BlobError) {
-            return try context.wait(on: shared.doneSignal) { () throws(BlobError) in result.withLock { $0 } }.get()
+            return try context.wait(on: sharedState.doneSignal) { () throws(BlobError) in result.withLock { $0 } }.get()
         } catch {
             // Checked under the lock under which the thread reads `isAbandoned` after its job.
-            shared.state.withLock { state in
+            sharedState.state.withLock { state in
                 guard result.withLock({ $0 == nil }), !state.isAbandoned else { return }
                 state.isAbandoned = true
                 Self.abandonedCount.withLock { $0 += 1 }
@@ -107,7 +107,7 @@ final class AbandonableWalker: EntryWalker {
     }
 
     /// Bytes in libarchive's memory, valid until the next call.
-    private struct Lent: @unchecked Sendable {  // Safe for the same reason as the holder.
+    private struct LentBlock: @unchecked Sendable {  // Safe for the same reason as the holder.
         let bytes: UnsafeRawBufferPointer
         let byteOffset: Int64
     }
@@ -152,9 +152,9 @@ final class AbandonableWalker: EntryWalker {
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
         let holder = self.holder
-        let lent = try self.thread.run(self.context) { () throws(BlobError) -> Lent? in
+        let lent = try self.thread.run(self.context) { () throws(BlobError) -> LentBlock? in
             guard let (bytes, byteOffset) = try holder.walker?.nextBlock() else { return nil }
-            return Lent(bytes: bytes, byteOffset: byteOffset)
+            return LentBlock(bytes: bytes, byteOffset: byteOffset)
         }
         return (lent?.bytes ?? UnsafeRawBufferPointer(start: nil, count: 0), lent?.byteOffset ?? 0)
     }

@@ -128,7 +128,7 @@ extension BlobError {
             default: reason
             }
         let text = message.lowercased()
-        let code = Self.codes.first { $0.words.contains(where: text.holds) }?.code ?? .corrupted
+        let code = Self.codes.first { $0.words.contains(where: text.containsText) }?.code ?? .corrupted
         self.init(code, "The \(label) cannot be read: \(message.trimmingSuffix(".")).")
     }
 }

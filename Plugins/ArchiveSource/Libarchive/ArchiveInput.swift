@@ -28,16 +28,16 @@ final class ArchiveInput {
     /// The number of bytes passed to libarchive, regardless of their offsets.
     private var readByteCount: Int64 = 0
 
-    /// The range of the base that is copied to ``kept``.
+    /// The range of the base that is copied to ``keptBytes``.
     private var keptRange: Range<Int64> = 0..<0
     /// The bytes passed to libarchive, from the beginning of the range requested with ``keep(from:count:)``.
-    private(set) var kept: [UInt8] = []
+    private(set) var keptBytes: [UInt8] = []
 
     /// The last consecutive bytes passed to libarchive, at most ``lastByteCount``; needed because a read may return a
     /// single byte.
-    private var last: [UInt8] = []
+    private var lastBytes: [UInt8] = []
     /// The offset after these bytes.
-    private var lastEnd: Int64 = 0
+    private var lastBytesEndOffset: Int64 = 0
 
     /// The bytes passed once to libarchive after the end of the base.
     private let suffix: UnsafeMutableRawBufferPointer
@@ -107,31 +107,31 @@ final class ArchiveInput {
         return rest
     }
 
-    /// Requests a copy of `count` bytes at an offset in ``kept``.
+    /// Requests a copy of `count` bytes at an offset in ``keptBytes``.
     ///
     /// The bytes are copied when they are passed to libarchive, or now if they have been passed and are still in the
     /// buffer.
     func keep(from byteOffset: Int64, count: Int64) {
         self.keptRange = byteOffset..<(byteOffset + count)
-        self.kept = []
+        self.keptBytes = []
         let end = min(self.byteOffset, self.buffered.upperBound)
         if end > self.buffered.lowerBound { self.keep(self.buffered.lowerBound..<end) }
     }
 
-    /// Copies the requested bytes in a part of the buffer to ``kept``.
+    /// Copies the requested bytes in a part of the buffer to ``keptBytes``.
     private func keep(_ given: Range<Int64>) {
-        let next = self.keptRange.lowerBound + Int64(self.kept.count)
+        let next = self.keptRange.lowerBound + Int64(self.keptBytes.count)
         guard next < self.keptRange.upperBound, given.contains(next) else { return }
         let wanted = next..<min(given.upperBound, self.keptRange.upperBound)
         let start = Int(wanted.lowerBound - self.buffered.lowerBound)
-        self.kept += self.buffer[start..<(start + wanted.count)]
+        self.keptBytes += self.buffer[start..<(start + wanted.count)]
     }
 
     /// Returns the last `count` bytes passed to libarchive; nil if they are no longer available.
     func lastSuppliedBytes(_ count: Int64) -> [UInt8]? {
         let end = self.byteOffset - self.buffered.lowerBound
         guard (0...end).contains(count), end <= self.buffered.count else {
-            return (0...Int64(self.last.count)).contains(count) ? Array(self.last.suffix(Int(count))) : nil
+            return (0...Int64(self.lastBytes.count)).contains(count) ? Array(self.lastBytes.suffix(Int(count))) : nil
         }
         return Array(self.buffer[Int(end - count)..<Int(end)])
     }
@@ -159,9 +159,9 @@ final class ArchiveInput {
         self.byteOffset = self.buffered.upperBound
         self.readByteCount += Int64(rest.count)
         if start < self.byteOffset { self.keep(start..<self.byteOffset) }
-        if start != self.lastEnd { self.last = [] }
-        self.last = Array((self.last + rest.suffix(Self.lastByteCount)).suffix(Self.lastByteCount))
-        self.lastEnd = self.byteOffset
+        if start != self.lastBytesEndOffset { self.lastBytes = [] }
+        self.lastBytes = Array((self.lastBytes + rest.suffix(Self.lastByteCount)).suffix(Self.lastByteCount))
+        self.lastBytesEndOffset = self.byteOffset
         return rest.isEmpty ? self.takeSuffix() : UnsafeRawBufferPointer(rebasing: rest)
     }
 

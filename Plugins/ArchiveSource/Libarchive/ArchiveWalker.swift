@@ -52,13 +52,13 @@ final class ArchiveWalker: EntryWalker {
         var entry: OpaquePointer?
         let status = try self.handle.call(toleratingWarnings: true) { blob_archive_read_next_header($0, &entry) }
         guard status != ARCHIVE_EOF, let entry else {
-            if let gap = self.current?.gap { throw gap }
+            if let error = self.current?.incompletenessError { throw error }
             try self.checkEnd()
             return false
         }
         let warning = status == ARCHIVE_WARN ? self.handle.message ?? "libarchive gave no reason" : nil
         self.dataEnd = 0
-        self.sum = self.format == .cpio ? CpioSum(header: self.handle.input.kept) : nil
+        self.sum = self.format == .cpio ? CpioSum(header: self.handle.input.keptBytes) : nil
         // Copying converts the names, which requires the UTF-8 locale that `ask` sets.
         let facts = self.handle.ask { _ in ExchangedEntry(entry, warning: warning.map { Array($0.utf8) }) }
         self.current = ArchiveEntry(facts, after: self.current)
@@ -103,10 +103,10 @@ final class ArchiveWalker: EntryWalker {
     }
 
     private func checkSum() throws(BlobError) {
-        guard let sum, sum.value != sum.expected else { return }
+        guard let sum, sum.value != sum.expectedSum else { return }
         throw BlobError(
             .checksumMismatch,
-            "The checksum of the member's bytes is \(sum.value), but its header says \(sum.expected).",
+            "The checksum of the member's bytes is \(sum.value), but its header says \(sum.expectedSum).",
             byteOffset: self.dataEnd)
     }
 
@@ -151,9 +151,9 @@ extension ArchiveEntry {
             permissions: UInt16(entry.mode & 0o7777), linkTarget: isLink ? entry.target : nil,
             isEncrypted: entry.facts.contains(.isEncrypted))
         self.init(member: member, warning: warning, linkCount: entry.linkCount)
-        self.gap = previous?.gap
-        if self.gap == nil, let warning, warning.holds("kipped") {
-            self.gap = BlobError(
+        self.incompletenessError = previous?.incompletenessError
+        if self.incompletenessError == nil, let warning, warning.containsText("kipped") {
+            self.incompletenessError = BlobError(
                 .corrupted, "The archive is damaged before member \(index): \(warning.trimmingSuffix(".")).")
         }
     }
@@ -170,7 +170,7 @@ struct CpioSum {
     /// The fields of the length and of the sum of the bytes: 8 hexadecimal digits each.
     private static let (byteCountField, sumField) = (54..<62, 102..<110)
 
-    let expected: UInt32
+    let expectedSum: UInt32
     private(set) var value: UInt32 = 0
 
     /// - Returns: Nil if the header has another format, or the member has no bytes. Of several names for a file, only
@@ -180,7 +180,7 @@ struct CpioSum {
             let byteCount = UInt32(String(decoding: header[Self.byteCountField], as: UTF8.self), radix: 16),
             let sum = UInt32(String(decoding: header[Self.sumField], as: UTF8.self), radix: 16), byteCount > 0
         else { return nil }
-        self.expected = sum
+        self.expectedSum = sum
     }
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) {

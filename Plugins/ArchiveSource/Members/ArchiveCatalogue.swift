@@ -51,7 +51,7 @@ extension ArchiveCatalogue {
 struct MemberQuery {
     let selector: BlobLocator.Selector
     /// The table of the members, and this member's record in it; nil to search for the member.
-    var known: (table: MemberTable, record: MemberTable.Record)?
+    var knownRecord: (table: MemberTable, record: MemberTable.Record)?
     /// True to read the member outside the current pass, if any.
     var isOutsidePass = false
 }
@@ -82,7 +82,7 @@ struct FoundMember {
     var makeCheckedBody: MakeCheckedBody?
     /// The info of the member as a source; set by ``MemberSource``.
     var info = BlobInfo()
-    var stored: StoredMember?
+    var storedMember: StoredMember?
 }
 
 /// The members of an archive that is walked from member to member: an archive in any format except zip.
@@ -100,7 +100,7 @@ struct WalkedCatalogue: ArchiveCatalogue {
     ) throws {
         let walker = try self.archive.walker(context)
         while let entry = try walker.next() {
-            recording?.append(entry.member, at: walker.place)
+            recording?.append(entry.member, at: walker.entryOffset)
             guard try body(entry.member) else { return }
         }
         try walker.finish()
@@ -113,8 +113,8 @@ struct WalkedCatalogue: ArchiveCatalogue {
         // In other formats, the position may not be an offset.
         guard [.tar, .cpio, .ar].contains(self.archive.format), let table else { return [] }
         return selectors.compactMap { selector in
-            guard let record = try? table.record(of: selector), let start = record.place,
-                let next = try? table.record(at: record.member.index + 1)?.place, next > start
+            guard let record = try? table.record(of: selector), let start = record.entryOffset,
+                let next = try? table.record(at: record.member.index + 1)?.entryOffset, next > start
             else { return nil }
             return start..<next
         }
@@ -122,9 +122,9 @@ struct WalkedCatalogue: ArchiveCatalogue {
 
     func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember {
         let search = MemberSearch(
-            archive: self.archive, selector: query.selector, context: context, table: query.known?.table,
+            archive: self.archive, selector: query.selector, context: context, table: query.knownRecord?.table,
             pass: query.isOutsidePass ? nil : self.pass)
-        let found = try search.open(query.known?.record)
+        let found = try search.open(query.knownRecord?.record)
         return FoundMember(
             member: found.member, byteCount: found.entry.member.byteCount, baseInfo: found.walker.baseInfo,
             storedRange: found.walker.storedRange,

@@ -208,7 +208,7 @@ final class RecordingWalker: WalkerLayer {
     let base: any MemberWalker
     private var recording: TableRecording?
     /// The 64-bit hashes of the names passed over; used only for an ``ArchivePass``.
-    private var passed: Set<UInt64>?
+    private var passedNameHashes: Set<UInt64>?
     /// The names that must be unique, and the number of members with each name.
     private var counts: [[UInt8]: Int] = [:]
     private var isAtEnd = false
@@ -229,7 +229,7 @@ final class RecordingWalker: WalkerLayer {
     ) throws(BlobError) {
         self.base = base
         self.recording = try tables?.optionalRecording(isSequential: base.isSequential, context)
-        self.passed = remembersNames && base.isSequential ? [] : nil
+        self.passedNameHashes = remembersNames && base.isSequential ? [] : nil
     }
 
     /// Moves the underlying walker, and stops recording, because the table would lack the skipped members.
@@ -242,7 +242,7 @@ final class RecordingWalker: WalkerLayer {
         guard !self.isAtEnd else { return false }
         if self.isHeld {
             self.isHeld = false
-            if let newHash { self.passed?.insert(newHash) }
+            if let newHash { self.passedNameHashes?.insert(newHash) }
             return true
         }
         let hasMember = try self.recordingFailure { () throws(BlobError) in try self.base.advance() }
@@ -250,12 +250,12 @@ final class RecordingWalker: WalkerLayer {
             self.isAtEnd = true
             return false
         }
-        guard self.recording != nil || self.passed != nil else { return true }
+        guard self.recording != nil || self.passedNameHashes != nil else { return true }
         let member = self.base.entry.member
-        self.recording?.append(member, at: self.base.place)
-        if self.passed != nil {
+        self.recording?.append(member, at: self.base.entryOffset)
+        if self.passedNameHashes != nil {
             let hash = MemberTable.hash(member.name)
-            self.newHash = self.passed?.insert(hash).inserted == true ? hash : nil
+            self.newHash = self.passedNameHashes?.insert(hash).inserted == true ? hash : nil
         }
         if !self.counts.isEmpty, let count = self.counts[member.name] { self.counts[member.name] = count + 1 }
         return true
@@ -292,14 +292,14 @@ final class RecordingWalker: WalkerLayer {
     /// Makes the next ``advance()`` stay at the current member, whose bytes must not have been read.
     func hold() {
         self.isHeld = true
-        if let newHash { self.passed?.remove(newHash) }
+        if let newHash { self.passedNameHashes?.remove(newHash) }
     }
 
     /// Returns false only if this walker has certainly not passed a member that the selector matches.
     func mayHavePassed(_ selector: BlobLocator.Selector) -> Bool {
         switch selector {
         case .index(let index): index <= self.passedIndex
-        case .name(let name): self.passed?.contains(MemberTable.hash(name)) ?? true
+        case .name(let name): self.passedNameHashes?.contains(MemberTable.hash(name)) ?? true
         }
     }
 

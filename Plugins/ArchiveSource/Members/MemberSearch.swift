@@ -4,7 +4,7 @@ import BlobPlatform
 /// A search for the bytes of one member of an archive.
 struct MemberSearch {
     /// A walker that is positioned at the bytes of a member.
-    struct Found {
+    struct FoundEntry {
         let walker: any MemberWalker
         let entry: ArchiveEntry
         /// The selected member, which differs from ``entry`` if it is a hard link.
@@ -33,7 +33,7 @@ struct MemberSearch {
     /// Opens the archive at the member.
     ///
     /// - Parameter known: The record of the member in the table; nil to search.
-    func open(_ known: MemberTable.Record?) throws(BlobError) -> Found {
+    func open(_ known: MemberTable.Record?) throws(BlobError) -> FoundEntry {
         let lease = try self.pass?.lend(for: known?.member.index, self.context)
         var walker: any MemberWalker
         if let lease { walker = lease.walker } else { walker = try self.makeRecordingWalker() }
@@ -41,14 +41,14 @@ struct MemberSearch {
         if case .index(let number) = self.selector { index = number }
         if let known {
             index = known.member.index
-            self.go(walker, to: known.place, index: known.member.index)
+            self.go(walker, to: known.entryOffset, index: known.member.index)
         } else if case .name(let name) = self.selector, let headerPass = try self.headerPass(walker) {
             let unique = try self.uniqueMember(name, headerPass)
             index = unique.index
-            if !self.go(walker, to: unique.place, index: unique.index) { walker = try self.makeWalker() }
+            if !self.go(walker, to: unique.entryOffset, index: unique.index) { walker = try self.makeWalker() }
         }
         guard var entry = try self.advance(walker, to: index) else { throw BlobError(notFound: self.selector) }
-        if let known, entry.member.name != known.member.name { throw .staleTable }
+        if let known, entry.member.name != known.member.name { throw .staleTableError }
         let member = entry.member
         var uniqueName: [UInt8]?
         if index == nil { uniqueName = member.name }
@@ -61,7 +61,7 @@ struct MemberSearch {
         }
         try self.checkReadable(entry)
         lease?.uniqueName = uniqueName
-        return Found(
+        return FoundEntry(
             walker: walker, entry: entry, member: member, uniqueName: uniqueName,
             lease: lease?.walker === walker ? lease : nil)
     }
@@ -106,7 +106,7 @@ struct MemberSearch {
             if let index {
                 guard walker.index == index else { continue }
                 let entry = walker.entry
-                if case .index = self.selector, let gap = entry.gap { throw gap }
+                if case .index = self.selector, let error = entry.incompletenessError { throw error }
                 return entry
             } else if case .name(let name) = self.selector, walker.isNamed(name) {
                 return walker.entry
@@ -119,14 +119,14 @@ struct MemberSearch {
     ///
     /// If damage after the member prevents the check that its name is unique, the member is read anyway.
     private func uniqueMember(_ name: [UInt8], _ walker: any MemberWalker) throws(BlobError) -> (
-        index: Int, place: Int64?
+        index: Int, entryOffset: Int64?
     ) {
-        var first: (index: Int, place: Int64?)?
+        var first: (index: Int, entryOffset: Int64?)?
         var count = 0
         do {
             while try walker.advance() {
                 guard walker.isNamed(name) else { continue }
-                first = first ?? (walker.index, walker.place)
+                first = first ?? (walker.index, walker.entryOffset)
                 count += 1
             }
             if !walker.isSequential { try walker.finish() }
@@ -151,11 +151,11 @@ struct MemberSearch {
                 .last { $0.member.index < link.member.index }
             let walker = try self.makeWalker()
             guard let earlier else { throw Self.brokenLinkError(link) }
-            self.go(walker, to: earlier.place, index: earlier.member.index)
+            self.go(walker, to: earlier.entryOffset, index: earlier.member.index)
             guard let entry = try self.advance(walker, to: earlier.member.index) else {
                 throw Self.brokenLinkError(link)
             }
-            guard entry.member.name == link.member.linkTarget else { throw .staleTable }
+            guard entry.member.name == link.member.linkTarget else { throw .staleTableError }
             return (walker, entry)
         }
         let target = link.member.linkTarget
@@ -196,7 +196,7 @@ struct MemberSearch {
         try self.checkRepeatable("This member has hard links but no content, and the archive can be read only once.")
         let again = try self.makeWalker()
         guard let same = try self.advance(again, to: entry.member.index) else {
-            throw .archiveHasChanged
+            throw .archiveChangedError
         }
         return (again, same)
     }

@@ -8,7 +8,7 @@ struct MemberSource: BlobLayer {
     private let catalogue: any ArchiveCatalogue
     private let pass: ArchivePass?
     /// The member and its range when it was last found, if its bytes are stored unchanged in the archive.
-    private let stored = Locked<StoredMember?>(nil)
+    private let storedMember = Locked<StoredMember?>(nil)
     private let isEncrypted = Locked(false)
 
     init(
@@ -31,32 +31,32 @@ struct MemberSource: BlobLayer {
     func describe(_ context: BlobContext) throws -> BlobInfo {
         // A search would consume a base that can be read only once.
         guard self.archive.isRepeatable else { return BlobInfo() }
-        return try self.known(context)?.info ?? self.find(context, isOutsidePass: true).info
+        return try self.knownMember(context)?.info ?? self.find(context, isOutsidePass: true).info
     }
 
     /// Returns the member that was found before; nil if a search is needed, because the archive may have changed.
-    private func known(_ context: BlobContext) throws(BlobError) -> StoredMember? {
-        guard let stored = self.stored.withLock({ $0 }) else { return nil }
+    private func knownMember(_ context: BlobContext) throws(BlobError) -> StoredMember? {
+        guard let stored = self.storedMember.withLock({ $0 }) else { return nil }
         // Reading a member may block, so the base may block here, too.
         return stored.isIn(try self.archive.base.info(context.blocking)) ? stored : nil
     }
 
     /// Forwards the hint for a member that was found before and whose bytes are stored unchanged in the archive.
     func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
-        guard let stored = self.stored.withLock({ $0 }) else { return }
+        guard let stored = self.storedMember.withLock({ $0 }) else { return }
         self.archive.base.slice(stored.range).prepare(ranges, context)
     }
 
     /// Returns the bytes of a member, starting at the offset if that costs less than decoding all bytes before it.
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let (byteOffset, context) = (opening.byteOffset, opening.context)
-        if let known = try self.known(context) {
+        if let known = try self.knownMember(context) {
             try known.info.check(byteOffset: byteOffset, matching: opening.validator)
             return try known.makeBody(at: byteOffset, over: self.archive.base, context)
         }
         let member = try self.find(context)
         try member.info.check(byteOffset: byteOffset, matching: opening.validator)
-        if byteOffset > 0, let stored = member.stored {
+        if byteOffset > 0, let stored = member.storedMember {
             return try stored.makeBody(at: byteOffset, over: self.archive.base, context)
         }
         // Without its index, the member is decoded from its beginning, which checks all bytes.
@@ -83,7 +83,7 @@ struct MemberSource: BlobLayer {
             return try self.findWithoutTable(context, error)
         }
         do {
-            query.known = (table, known)
+            query.knownRecord = (table, known)
             return try self.search(query, context)
         } catch  where error.mayBeCausedByTable && !self.archive.tables.arePlacesVerified {
             return try self.searchAgain(after: error, context)
@@ -144,8 +144,8 @@ struct MemberSource: BlobLayer {
             isRandomAccess: (found.storedRange != nil || hasIndex) && base.isRandomAccess && base.validator != nil)
         self.isEncrypted.withLock { $0 = found.member.isEncrypted }
         let stored = StoredMember(found, self.archive.format)
-        self.stored.withLock { $0 = stored }
-        found.stored = stored
+        self.storedMember.withLock { $0 = stored }
+        found.storedMember = stored
         return found
     }
 }
@@ -235,7 +235,7 @@ struct StoredMember: Sendable {
             return try makeCheckedBody(self.info, scanner, context)
         }
         let start = self.range.lowerBound + byteOffset
-        let bytes = StoredBytes(info: self.info, byteOffset: start, end: self.range.upperBound) {
+        let bytes = StoredBytes(info: self.info, byteOffset: start, endOffset: self.range.upperBound) {
             guard byteOffset == 0 else { return }
             context.reportEnd(of: self.format.rawValue, byteCount: Int64(self.range.count), check: nil)
         }
@@ -249,19 +249,19 @@ private struct StoredBytes: BlobInspector {
     let info: BlobInfo
     /// The offset in the archive of the next byte.
     var byteOffset: Int64
-    let end: Int64
+    let endOffset: Int64
     let reportEnd: () -> Void
 
     func info(of base: BlobInfo) -> BlobInfo { self.info }
 
     func readLimit() -> BlobReadLimit {
-        guard self.byteOffset == self.end else { return .bytes(self.end - self.byteOffset) }
+        guard self.byteOffset == self.endOffset else { return .bytes(self.endOffset - self.byteOffset) }
         self.reportEnd()
         return .end
     }
 
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
-        guard !isLast else { throw BlobError.endsWithinMember(at: byteOffset) }
+        guard !isLast else { throw BlobError.truncatedMemberError(at: byteOffset) }
         self.byteOffset += Int64(bytes.byteCount)
         return 0..<bytes.byteCount
     }

@@ -7,7 +7,7 @@ final class MemberStream: BlobByteStream {
     private let format: ArchiveFormat
     private let context: BlobContext
     /// The walker at the member; nil when it is no longer needed, so that the pass can reuse it.
-    private var found: MemberSearch.Found?
+    private var found: MemberSearch.FoundEntry?
     /// The bytes in the walker's buffer that were not delivered yet; empty at the end.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     /// The offset of the block in the member; zeros fill a gap before it.
@@ -15,7 +15,9 @@ final class MemberStream: BlobByteStream {
     private var isAtEnd = false
     private var checksum = CRC32()
 
-    init(_ found: MemberSearch.Found, info: BlobInfo, format: ArchiveFormat, _ context: BlobContext = BlobContext()) {
+    init(
+        _ found: MemberSearch.FoundEntry, info: BlobInfo, format: ArchiveFormat, _ context: BlobContext = BlobContext()
+    ) {
         (self.found, self.info, self.format, self.context) = (found, info, format, context)
     }
 
@@ -41,7 +43,7 @@ final class MemberStream: BlobByteStream {
 
     /// Appends the next bytes; returns false if the next block must be read first.
     private func deliver(
-        _ found: MemberSearch.Found, from byteOffset: Int64, into output: inout OutputRawSpan
+        _ found: MemberSearch.FoundEntry, from byteOffset: Int64, into output: inout OutputRawSpan
     ) throws(BlobError) -> Bool {
         let zeroCount = min(Int(clamping: self.blockOffset - byteOffset), output.freeCapacity)
         if zeroCount > 0 {
@@ -65,7 +67,7 @@ final class MemberStream: BlobByteStream {
 
     /// Reads the next block, which may follow a gap. At the end of the member, the block is empty and its offset is the
     /// length.
-    private func takeBlock(_ found: MemberSearch.Found, after byteOffset: Int64) throws(BlobError) {
+    private func takeBlock(_ found: MemberSearch.FoundEntry, after byteOffset: Int64) throws(BlobError) {
         (self.block, self.blockOffset) = try found.walker.nextBlock()
         self.isAtEnd = self.block.isEmpty
         let (end, overflows) = self.blockOffset.addingReportingOverflow(Int64(self.block.count))
@@ -85,7 +87,7 @@ final class MemberStream: BlobByteStream {
     }
 
     /// Performs the checks that are possible only after the member, and releases the walker.
-    private func end(_ found: MemberSearch.Found, _ byteCount: Int64) throws(BlobError) {
+    private func end(_ found: MemberSearch.FoundEntry, _ byteCount: Int64) throws(BlobError) {
         try self.checksum.check(found.checksum, in: "the directory of the archive")
         // A pass performs the other checks for all its members.
         if found.lease?.pass == nil { try self.checkRest(found) }
@@ -96,7 +98,7 @@ final class MemberStream: BlobByteStream {
     }
 
     /// Checks that the name of the member is unique, and checks the end of the archive.
-    private func checkRest(_ found: MemberSearch.Found) throws(BlobError) {
+    private func checkRest(_ found: MemberSearch.FoundEntry) throws(BlobError) {
         guard found.walker.isSequential || found.uniqueName != nil else { return }
         var count = 1
         while !self.format.endsWithData, try found.walker.advance() {

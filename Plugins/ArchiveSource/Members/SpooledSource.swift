@@ -9,7 +9,7 @@ import BlobCore
 /// it.
 final class SpooledSource: BlobLayer {
     let underlying: any BlobInputStreamDataSource
-    private let copy = Locked<Spool?>(nil)
+    private let spooledCopy = Locked<Spool?>(nil)
     private let busyState = BlobObservable(false)
 
     init(_ base: any BlobInputStreamDataSource) { self.underlying = base }
@@ -26,7 +26,7 @@ final class SpooledSource: BlobLayer {
 
     /// Forwards the hint, unless a copy exists.
     func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
-        if self.copy.withLock({ $0 == nil }) { self.underlying.prepare(ranges, context) }
+        if self.spooledCopy.withLock({ $0 == nil }) { self.underlying.prepare(ranges, context) }
     }
 
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
@@ -54,13 +54,13 @@ final class SpooledSource: BlobLayer {
             try self.busyState.wait(context) { $0 ? nil : () }
         }
         defer { self.busyState.update { $0 = false } }
-        if let spool = self.copy.withLock({ $0 }) {
+        if let spool = self.spooledCopy.withLock({ $0 }) {
             guard self.underlying.traits.contains(.repeatable) else { return spool }
             let validator = try self.underlying.info(context).validator
             if validator != nil, validator == spool.validator, spool.serves(context) { return spool }
         }
         let spool = try Spool(self.underlying, context)
-        self.copy.withLock { $0 = spool }
+        self.spooledCopy.withLock { $0 = spool }
         return spool
     }
 }

@@ -6,7 +6,7 @@ final class SevenZipArchive: Sendable {
     private struct State {
         var info: BlobInfo?
         var layout: SevenZipLayout?
-        var parked: UnsafeTransfer<SevenZipCursor>?
+        var parkedCursor: UnsafeTransfer<SevenZipCursor>?
     }
 
     private let base: any BlobInputStreamDataSource
@@ -34,7 +34,9 @@ final class SevenZipArchive: Sendable {
             if secret == protection.secret { return (layout, info) }
         }
         let layout = try SevenZipHeader.check(self.base, context, self.keys, isolation: self.isolation)
-        guard Self.isSame(info, try self.base.info(context)) || info.validator == nil else { throw .archiveHasChanged }
+        guard Self.isSame(info, try self.base.info(context)) || info.validator == nil else {
+            throw .archiveChangedError
+        }
         let old = self.state.exchange(State(info: info, layout: layout))
         withExtendedLifetime(old) {}
         return layout.map { ($0, info) }
@@ -72,10 +74,10 @@ final class SevenZipArchive: Sendable {
         let folder = layout.folder(ofStream: stream)
         let index = stream - layout.folders[folder].streams.lowerBound
         let parked = self.state.withLock { state -> UnsafeTransfer<SevenZipCursor>? in
-            guard let known = state.info, Self.isSame(known, info), let parked = state.parked,
+            guard let known = state.info, Self.isSame(known, info), let parked = state.parkedCursor,
                 parked.value.serves(context, folder: folder, index, from: byteOffset)
             else { return nil }
-            state.parked = nil
+            state.parkedCursor = nil
             return parked  // Safe: the lock orders the hand-over, and the state no longer has the cursor.
         }
         if let cursor = parked?.value {
@@ -84,7 +86,7 @@ final class SevenZipArchive: Sendable {
         }
         let cursor = try SevenZipCursor(folder: folder, layout, in: self.base, self.isolation, self.keys, context)
         // The archive must not have changed since its header was read.
-        guard try self.base.info(context).validator == info.validator else { throw .archiveHasChanged }
+        guard try self.base.info(context).validator == info.validator else { throw .archiveChangedError }
         guard try self.needsVerification(cursor, layout, stream) else { return cursor }
         try self.verifyPassword(cursor, layout)
         return try SevenZipCursor(folder: folder, layout, in: self.base, self.isolation, self.keys, context)
@@ -95,7 +97,7 @@ final class SevenZipArchive: Sendable {
         guard cursor.end(), info.validator != nil else { return }
         let parked = UnsafeTransfer(cursor)
         self.state.withLock { state in
-            if let known = state.info, Self.isSame(known, info) { state.parked = parked }
+            if let known = state.info, Self.isSame(known, info) { state.parkedCursor = parked }
         }
     }
 
@@ -110,7 +112,7 @@ final class SevenZipArchive: Sendable {
         -> Bool
     {
         guard !self.isVerified(cursor) else { return false }
-        let refuses = (try? layout.coders(ofFolder: cursor.folder).refuseOtherBytes) ?? false
+        let refuses = (try? layout.coders(ofFolder: cursor.folder).detectsWrongKey) ?? false
         return layout.checksums[stream] == nil || !refuses
     }
 
@@ -119,12 +121,12 @@ final class SevenZipArchive: Sendable {
         let streams = layout.folders[cursor.folder].streams
         guard let stream = streams.first(where: { layout.checksums[$0] != nil && layout.streamByteCounts[$0] > 0 })
         else {
-            throw .withoutProof("This member")
+            throw .unverifiablePasswordError("This member")
         }
         do throws(BlobError) {
             try cursor.go(to: stream - streams.lowerBound, .max)
         } catch  where error.isAboutFormat {
-            throw .wrongPassword("This member", error)
+            throw .wrongPasswordError("This member", error)
         }
         self.markVerified(cursor)
     }
@@ -194,7 +196,7 @@ struct SevenZipCatalogue: ArchiveCatalogue {
     }
 
     func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember {
-        let known = query.known
+        let known = query.knownRecord
         guard let directory = try self.directory(context) else {
             let found = try self.walked.find(query, context)
             // If the folders of the archive are known, only the member's folder is decoded.
@@ -202,7 +204,7 @@ struct SevenZipCatalogue: ArchiveCatalogue {
                 let stream = layout.stream(of: found.member.index),
                 found.byteCount == Int64(exactly: layout.streamByteCounts[stream])
             else { return found }
-            return self.found(found.member, stream, layout, info, context)
+            return self.foundMember(found.member, stream, layout, info, context)
         }
         let index: Int
         switch known.map({ BlobLocator.Selector.index($0.record.member.index) }) ?? query.selector {
@@ -215,15 +217,15 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         guard (0..<directory.members.count).contains(index) else { throw BlobError(notFound: query.selector) }
         var member = directory.member(index)
         if let known, known.record.member.name != member.name {
-            throw .staleTable
+            throw .staleTableError
         }
         if member.kind == .symbolicLink { member.linkTarget = try self.target(of: index, directory, context) }
-        if member.isEncrypted, context.password == nil { throw .withoutPassword("This member") }
+        if member.isEncrypted, context.password == nil { throw .missingPasswordError("This member") }
         try member.checkKind()
-        return self.found(member, directory.layout.stream(of: index), directory.layout, directory.info, context)
+        return self.foundMember(member, directory.layout.stream(of: index), directory.layout, directory.info, context)
     }
 
-    private func found(
+    private func foundMember(
         _ member: BlobMember, _ stream: Int?, _ layout: SevenZipLayout, _ info: BlobInfo, _ context: BlobContext
     ) -> FoundMember {
         FoundMember(

@@ -35,7 +35,7 @@ struct SevenZipCoders {
     /// The inputs that are connected to the output of another coder.
     private var pairs: [(input: Int, output: Int)] = []
     /// The inputs that are packed streams, in the order of the packed streams.
-    private var packed: [Int] = []
+    private var packedInputs: [Int] = []
     /// The unpacked size of each output in bytes.
     var byteCounts: [UInt64] = []
     /// The size of each packed stream in bytes.
@@ -43,46 +43,47 @@ struct SevenZipCoders {
 
     /// Parses the coders in the same way as libarchive.
     ///
-    /// - Throws: ``SevenZipHeader/Malformed``; ``BlobError/Code/unsupported`` for more streams than any writer creates.
+    /// - Throws: ``SevenZipHeader/MalformedHeaderError``; ``BlobError/Code/unsupported`` for more streams than any
+    ///   writer creates.
     init(_ bytes: inout SevenZipHeader.Bytes) throws {
-        let count = try bytes.number()
-        guard count <= Self.maximumCount else { throw SevenZipHeader.Malformed() }
+        let count = try bytes.readNumber()
+        guard count <= Self.maximumCount else { throw SevenZipHeader.MalformedHeaderError() }
         for _ in 0..<count {
-            let flags = try bytes.byte()
+            let flags = try bytes.readByte()
             var coder = Coder()
-            try bytes.parts(UInt64(flags & 0x0F)) { coder.method += $0 }
+            try bytes.readParts(UInt64(flags & 0x0F)) { coder.method += $0 }
             if flags & 0x10 != 0 {
                 coder.inputCount = try Self.streamCount(&bytes)
                 coder.outputCount = try Self.streamCount(&bytes)
             }
             if flags & 0x20 != 0 {
-                let byteCount = try bytes.number()
-                guard byteCount <= Self.maximumPropertyByteCount else { throw SevenZipHeader.Malformed() }
-                try bytes.parts(byteCount) { coder.properties += $0 }
+                let byteCount = try bytes.readNumber()
+                guard byteCount <= Self.maximumPropertyByteCount else { throw SevenZipHeader.MalformedHeaderError() }
+                try bytes.readParts(byteCount) { coder.properties += $0 }
             }
             self.coders.append(coder)
         }
-        let plainCount = self.coders.count { !SevenZipMethod.encrypting.contains($0.number) }
-        guard plainCount <= Self.maximumPlainCount else { throw SevenZipHeader.Malformed() }
+        let plainCount = self.coders.count { !SevenZipMethod.encryptionMethods.contains($0.number) }
+        guard plainCount <= Self.maximumPlainCount else { throw SevenZipHeader.MalformedHeaderError() }
         let inputCount = self.coders.reduce(0) { $0 + $1.inputCount }
         guard max(inputCount, self.outputCount) <= Self.maximumStreamCount else {
             throw SevenZipHeader.unexpectedHeaderError
         }
         let packedCount = inputCount + 1 - self.outputCount
-        guard self.outputCount > 0, packedCount >= 0 else { throw SevenZipHeader.Malformed() }
+        guard self.outputCount > 0, packedCount >= 0 else { throw SevenZipHeader.MalformedHeaderError() }
         for _ in 1..<self.outputCount {
-            self.pairs.append((Int(clamping: try bytes.number()), Int(clamping: try bytes.number())))
+            self.pairs.append((Int(clamping: try bytes.readNumber()), Int(clamping: try bytes.readNumber())))
         }
         if packedCount == 1 {
-            self.packed = [Int](
+            self.packedInputs = [Int](
                 (0..<inputCount).filter { input in !self.pairs.contains { $0.input == input } }.prefix(1))
         } else {
-            for _ in 0..<packedCount { self.packed.append(Int(clamping: try bytes.number())) }
+            for _ in 0..<packedCount { self.packedInputs.append(Int(clamping: try bytes.readNumber())) }
         }
     }
 
     private static func streamCount(_ bytes: inout SevenZipHeader.Bytes) throws -> Int {
-        let count = try bytes.number()
+        let count = try bytes.readNumber()
         guard count <= Self.maximumStreamCount else { throw SevenZipHeader.unexpectedHeaderError }
         return Int(count)
     }
@@ -96,13 +97,13 @@ struct SevenZipCoders {
         (0..<self.outputCount).last { output in !self.pairs.contains { $0.output == output } } ?? 0
     }
 
-    var isEncrypted: Bool { self.coders.contains { SevenZipMethod.encrypting.contains($0.number) } }
-    var hasBranch: Bool { self.coders.contains { SevenZipMethod.branches.contains($0.number) } }
+    var isEncrypted: Bool { self.coders.contains { SevenZipMethod.encryptionMethods.contains($0.number) } }
+    var hasBranch: Bool { self.coders.contains { SevenZipMethod.branchFilters.contains($0.number) } }
     var hasBCJ2: Bool { self.coders.contains { $0.number == SevenZipMethod.bcj2 } }
-    /// True if a coder is not in ``SevenZipMethod/common``.
-    var areRare: Bool { self.coders.contains { !SevenZipMethod.common.contains($0.number) } }
+    /// True if a coder is not in ``SevenZipMethod/commonMethods``.
+    var includeRareCoders: Bool { self.coders.contains { !SevenZipMethod.commonMethods.contains($0.number) } }
     /// The first unsupported method; nil if all methods are supported.
-    var unsupportedMethod: UInt64? { self.coders.lazy.map(\.number).first { !SevenZipMethod.isRead($0) } }
+    var unsupportedMethod: UInt64? { self.coders.lazy.map(\.number).first { !SevenZipMethod.isReadable($0) } }
     /// The memory of the coder that needs the most, in bytes.
     var memoryByteCount: UInt64 { self.coders.reduce(0) { max($0, $1.memoryByteCount) } }
 
@@ -126,35 +127,35 @@ struct SevenZipCoders {
             header.bytes += coder.properties
         }
         header.append(self.pairs.flatMap { [UInt64($0.input), UInt64($0.output)] })
-        if self.packed.count > 1 { header.append(self.packed.map(UInt64.init)) }
+        if self.packedInputs.count > 1 { header.append(self.packedInputs.map(UInt64.init)) }
     }
 
     /// True if decoding immediately detects bytes that were decrypted with a wrong key.
-    var refuseOtherBytes: Bool { self.coders.contains { SevenZipMethod.refusing.contains($0.number) } }
+    var detectsWrongKey: Bool { self.coders.contains { SevenZipMethod.keyDetectingMethods.contains($0.number) } }
 
     /// Removes the decrypting coders; their outputs become packed streams.
     ///
     /// - Returns: The encryption of each packed stream, with nil for a plain stream; nil if the encryption has another
     ///   kind, or is not applied to packed streams.
     mutating func removeEncryption() -> [SevenZipEncryption?]? {
-        var encryptions = [SevenZipEncryption?](repeating: nil, count: self.packed.count)
+        var encryptions = [SevenZipEncryption?](repeating: nil, count: self.packedInputs.count)
         var removed: Set<Int> = []
         var (input, output) = (0, 0)
         for (index, coder) in self.coders.enumerated() {
             defer { (input, output) = (input + coder.inputCount, output + coder.outputCount) }
             guard coder.number == SevenZipMethod.aes else { continue }
             guard (coder.inputCount, coder.outputCount) == (1, 1), output < self.byteCounts.count,
-                let place = self.packed.firstIndex(of: input), encryptions[place] == nil,
+                let place = self.packedInputs.firstIndex(of: input), encryptions[place] == nil,
                 let encryption = SevenZipEncryption(coder.properties)
             else { return nil }
             encryptions[place] = encryption
             self.packedByteCounts[place] = self.byteCounts[output]
             if let pair = self.pairs.firstIndex(where: { $0.output == output }) {
-                self.packed[place] = self.pairs.remove(at: pair).input
+                self.packedInputs[place] = self.pairs.remove(at: pair).input
                 removed.insert(index)
             } else {
                 // The decrypted bytes are already the content.
-                self.coders[index] = Coder(method: [SevenZipMethod.copy])
+                self.coders[index] = Coder(method: [SevenZipMethod.copyMethod])
             }
         }
         return self.remove(removed) ? encryptions : nil
@@ -173,7 +174,7 @@ struct SevenZipCoders {
         var (input, output) = (0, 0)
         for (index, coder) in self.coders.enumerated() {
             defer { (input, output) = (input + coder.inputCount, output + coder.outputCount) }
-            guard coder.method.count == 1, SevenZipMethod.branches.contains(coder.number) else { continue }
+            guard coder.method.count == 1, SevenZipMethod.branchFilters.contains(coder.number) else { continue }
             // The properties are empty or contain the address of the first byte.
             guard (coder.inputCount, coder.outputCount) == (1, 1), [0, 4].contains(coder.properties.count),
                 !self.pairs.contains(where: { $0.output == output })
@@ -183,7 +184,7 @@ struct SevenZipCoders {
                 self.pairs.remove(at: pair)
                 guard self.remove([index]) else { return nil }
             } else {
-                self.coders[index] = Coder(method: [SevenZipMethod.copy])
+                self.coders[index] = Coder(method: [SevenZipMethod.copyMethod])
             }
             return Branch(method: coder.number, startOffset: start)
         }
@@ -205,11 +206,11 @@ struct SevenZipCoders {
         let pairs = self.pairs.compactMap { pair in
             renumber(pair.input, inputs).flatMap { input in renumber(pair.output, outputs).map { (input, $0) } }
         }
-        let packed = self.packed.compactMap { renumber($0, inputs) }
-        guard pairs.count == self.pairs.count, packed.count == self.packed.count else { return false }
+        let packed = self.packedInputs.compactMap { renumber($0, inputs) }
+        guard pairs.count == self.pairs.count, packed.count == self.packedInputs.count else { return false }
         self.byteCounts = zip(self.byteCounts, outputs).filter { $0.1 != nil }.map(\.0)
         self.coders = self.coders.enumerated().filter { !removed.contains($0.offset) }.map(\.element)
-        (self.pairs, self.packed) = (pairs.map { (input: $0.0, output: $0.1) }, packed)
+        (self.pairs, self.packedInputs) = (pairs.map { (input: $0.0, output: $0.1) }, packed)
         return true
     }
 }
@@ -217,30 +218,30 @@ struct SevenZipCoders {
 /// The identifiers of the methods of coders (DOC/Methods.txt of 7-Zip, and the codecs of 7-Zip ZS).
 enum SevenZipMethod {
     /// The branch filters that liblzma decodes, with the same identifiers in liblzma.
-    static let branches: Set<UInt64> = [0x0A, 0x0B]
+    static let branchFilters: Set<UInt64> = [0x0A, 0x0B]
 
-    static let copy: UInt8 = 0
+    static let copyMethod: UInt8 = 0
     /// The methods that need special treatment: those whose memory is limited (LZMA2, LZMA, PPMd), BCJ2, and AES.
     static let (lzma2, lzma, bcj2, ppmd, aes): (UInt64, UInt64, UInt64, UInt64, UInt64) =
         (0x21, 0x03_01_01, 0x03_03_01_1B, 0x03_04_01, 0x06_F1_07_01)
 
     /// The encryption methods that libarchive recognises: traditional zip encryption, RAR encryption and AES.
-    static let encrypting: Set<UInt64> = [0x06_F1_01_01, 0x06_F1_03_03, aes]
+    static let encryptionMethods: Set<UInt64> = [0x06_F1_01_01, 0x06_F1_03_03, aes]
 
     /// The methods whose decoders are in other libraries, or too simple to fail.
     ///
     /// These are copy, delta and x86, LZMA2, LZMA, deflate, bzip2, the branch filters of liblzma, and AES, which this
     /// module decrypts itself.
-    static let common: Set<UInt64> = [
+    static let commonMethods: Set<UInt64> = [
         0x00, 0x03, 0x04, 0x0A, 0x0B, lzma2, lzma, 0x03_03_01_03, 0x04_01_08, 0x04_02_02, aes,
     ]
 
     /// The methods that reject nearly all data decrypted with a wrong key before they return a byte: all methods except
     /// copying filters and PPMd.
-    static let refusing: Set<UInt64> = [lzma2, lzma, 0x04_01_08, 0x04_02_02]
+    static let keyDetectingMethods: Set<UInt64> = [lzma2, lzma, 0x04_01_08, 0x04_02_02]
 
     /// The methods that some version of libarchive decodes, and encryption.
-    private static let read: Set<UInt64> = [
+    private static let readableMethods: Set<UInt64> = [
         0x00, 0x03, 0x21, 0x03_01_01, 0x03_03_01_03, 0x03_03_01_1B, 0x03_03_02_05, 0x03_03_04_01, 0x03_03_05_01,
         0x03_03_07_01, 0x03_03_08_05, 0x03_04_01, 0x04_01_08, 0x04_02_02, 0x04_F7_11_01, 0x06_F1_01_01, 0x06_F1_03_03,
         0x06_F1_07_01,
@@ -266,8 +267,8 @@ enum SevenZipMethod {
     ]
 
     /// Returns true if a method is supported.
-    static func isRead(_ method: UInt64) -> Bool {
-        self.branches.contains(method) ? BranchDecoder.isAvailable(method) : self.read.contains(method)
+    static func isReadable(_ method: UInt64) -> Bool {
+        self.branchFilters.contains(method) ? BranchDecoder.isAvailable(method) : self.readableMethods.contains(method)
     }
 
     /// Returns the error for an unsupported method.
@@ -275,7 +276,7 @@ enum SevenZipMethod {
         let number = String(method, radix: 16, uppercase: true)
         let name = self.names[method].map { "\($0) (method \(number))" } ?? "the unknown method \(number)"
         let reason =
-            self.branches.contains(method)
+            self.branchFilters.contains(method)
             ? "requires liblzma \(method == 0x0A ? "5.4" : "5.6") or later"
             : "is not supported"
         return BlobError(.unsupported, "This member of the 7z archive uses \(name), which \(reason).")

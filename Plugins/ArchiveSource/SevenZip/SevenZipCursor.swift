@@ -163,7 +163,7 @@ final class SevenZipStream: BlobByteStream {
             }
         } catch {
             let isDoubtful = error.isAboutFormat && !cursor.secrets.isEmpty && !self.archive.isVerified(cursor)
-            throw isDoubtful ? .wrongPassword("This member", error) : error
+            throw isDoubtful ? .wrongPasswordError("This member", error) : error
         }
         if self.hasChecksum { self.archive.markVerified(cursor) }
         self.close()

@@ -17,7 +17,7 @@ struct SevenZipEncryption {
     static let blockByteCount = 16
 
     /// The value of ``cycles`` that disables hashing.
-    private static let plain: UInt8 = 0x3F
+    private static let unhashedKeyMark: UInt8 = 0x3F
 
     /// The base-2 logarithm of the number of rounds.
     private let cycles: UInt8
@@ -69,7 +69,7 @@ extension SevenZipEncryption.Secret {
     /// - Complexity: O(2^cycles); 2^19 rounds take about 0.1 seconds.
     func makeKey(_ context: BlobContext) throws(BlobError) -> SevenZipKey {
         #if Crypto
-        guard self.cycles != SevenZipEncryption.plain else {
+        guard self.cycles != SevenZipEncryption.unhashedKeyMark else {
             let padded = self.salt + self.password + [UInt8](repeating: 0, count: 32)
             return SevenZipKey(data: padded.prefix(32))
         }

@@ -27,7 +27,7 @@ struct SevenZipHeader {
         static let subStream: UInt64 = 13
     }
 
-    struct Malformed: Error {}
+    struct MalformedHeaderError: Error {}
 
     /// The length of the signature header; the offset of the members' header is relative to its end.
     static let startByteCount: Int64 = 32
@@ -93,7 +93,7 @@ struct SevenZipHeader {
             if let layout = try header.readSound(at: place, Extent(byteCount: count, checksum: checksum)) {
                 return layout
             }
-        } catch is Malformed {
+        } catch is MalformedHeaderError {
         } catch {
             let error = BlobError(wrapping: error)
             guard
@@ -144,10 +144,10 @@ struct SevenZipHeader {
             if layout?.members != nil || !self.isDoubtful { return layout }
         } catch {
             let cause = BlobError(wrapping: error)
-            let isAboutContent = error is Malformed || cause.isAboutFormat || cause.code == .limitExceeded
+            let isAboutContent = error is MalformedHeaderError || cause.isAboutFormat || cause.code == .limitExceeded
             guard self.isDoubtful, isAboutContent else { throw error }
         }
-        throw BlobError.wrongPassword("The header of the 7z archive")
+        throw BlobError.wrongPasswordError("The header of the 7z archive")
     }
 
     /// True if the header is encrypted, and no checksum has shown that the password is right.
@@ -156,7 +156,7 @@ struct SevenZipHeader {
     private mutating func read(at byteOffset: Int64, _ declared: Extent) throws -> SevenZipLayout? {
         var extent = declared
         var isSound = true
-        var id = try self.bytes.id()
+        var id = try self.bytes.readID()
         if id == .encodedHeader {
             let byteCount = try self.readStreams()
             guard !self.hasSubStreams else { throw Self.unexpectedHeaderError }
@@ -164,18 +164,18 @@ struct SevenZipHeader {
             isSound = self.matches(extent)
             (self.bytes, extent) = try self.decoded(before: byteOffset)
             self.layout = SevenZipLayout()
-            id = try self.bytes.id()
+            id = try self.bytes.readID()
         }
-        guard id == .header else { throw Malformed() }
-        id = try self.bytes.id()
+        guard id == .header else { throw MalformedHeaderError() }
+        id = try self.bytes.readID()
         if id == .mainStreams {
             _ = try self.readStreams()
-            id = try self.bytes.id()
+            id = try self.bytes.readID()
         }
         // libarchive parses archive properties differently, and no writer creates them.
         guard id == .files || id == .end else { throw Self.unexpectedHeaderError }
         guard id == .files else { return nil }
-        let count = try self.bytes.number()
+        let count = try self.bytes.readNumber()
         try self.reserveMemory(count, Cost.member)
         guard self.hasSubStreams, self.isDivided else { return nil }
         let members = try self.readMembers(Int(count))
@@ -192,7 +192,7 @@ struct SevenZipHeader {
 
     /// Decodes a compressed header by letting libarchive read it as the only member of a generated archive.
     private mutating func decoded(before byteOffset: Int64) throws -> (Bytes, Extent) {
-        guard let folder = self.layout.folders.first, self.layout.makeWhole() else { throw Malformed() }
+        guard let folder = self.layout.folders.first, self.layout.makeWhole() else { throw MalformedHeaderError() }
         try self.layout.checkReadable(folder: 0, self.context)
         var protection: SevenZipLayout.Protection?
         let archive = try self.layout.archive(ofFolder: 0, in: self.base, byteCount: byteOffset) {
@@ -201,11 +201,11 @@ struct SevenZipHeader {
             protection = (encryption, secret)
             return key
         }
-        guard let archive else { throw Malformed() }
+        guard let archive else { throw MalformedHeaderError() }
         let extent = Extent(byteCount: self.layout.streamByteCounts.first, checksum: folder.checksum)
         let isolation = self.layout.hasRareCoders ? self.isolation : nil
         let walker = try SevenZipWalker.decoder(over: archive, isolation, self.context)
-        guard try walker.advance() else { throw Malformed() }
+        guard try walker.advance() else { throw MalformedHeaderError() }
         guard let protection else { return (Bytes { Array(try walker.nextBlock().bytes) }, extent) }
         // With a wrong password, no part of the header can be trusted.
         let bytes = try Self.allBytes(walker)
@@ -220,7 +220,7 @@ struct SevenZipHeader {
         do throws(BlobError) {
             while case let block = try walker.nextBlock().bytes, !block.isEmpty { bytes += block }
         } catch  where error.isAboutFormat {
-            throw .wrongPassword("The header of the 7z archive", error)
+            throw .wrongPasswordError("The header of the 7z archive", error)
         }
         return bytes
     }
@@ -242,99 +242,99 @@ struct SevenZipHeader {
     ///
     /// - Returns: The unpacked size of the first folder in bytes; nil without folders.
     private mutating func readStreams() throws -> UInt64? {
-        var id = try self.bytes.id()
+        var id = try self.bytes.readID()
         if id == .packInfo {
             try self.readPackedByteCounts()
-            id = try self.bytes.id()
+            id = try self.bytes.readID()
         }
         var firstByteCount: UInt64?
         if id == .unpackInfo {
             try self.readFolders()
             firstByteCount = try self.readUnpackedByteCounts()
-            id = try self.bytes.id()
+            id = try self.bytes.readID()
         }
         self.hasSubStreams = id == .subStreams
         if id == .subStreams { id = try self.readSubStreams() }
-        guard id == .end else { throw Malformed() }
+        guard id == .end else { throw MalformedHeaderError() }
         return firstByteCount
     }
 
     private mutating func readPackedByteCounts() throws {
-        self.layout.packedOffset = try self.bytes.number()
-        let count = try self.bytes.number()
+        self.layout.packedOffset = try self.bytes.readNumber()
+        let count = try self.bytes.readNumber()
         try self.reserveMemory(count, Cost.packedStream)
         var byteCounts: [UInt64] = []
-        var id = try self.bytes.id()
+        var id = try self.bytes.readID()
         if id == .size {
-            for _ in 0..<count { byteCounts.append(try self.bytes.number()) }
-            id = try self.bytes.id()
+            for _ in 0..<count { byteCounts.append(try self.bytes.readNumber()) }
+            id = try self.bytes.readID()
             if id == .checksums {
                 _ = try self.readChecksums(count)
-                id = try self.bytes.id()
+                id = try self.bytes.readID()
             }
         }
-        guard id == .end else { throw Malformed() }
+        guard id == .end else { throw MalformedHeaderError() }
         self.layout.packedByteCounts = byteCounts
     }
 
     private mutating func readFolders() throws {
-        guard try self.bytes.id() == .folders else { throw Malformed() }
-        let count = try self.bytes.number()
+        guard try self.bytes.readID() == .folders else { throw MalformedHeaderError() }
+        let count = try self.bytes.readNumber()
         try self.reserveMemory(count, Cost.folder)
-        guard try self.bytes.byte() == 0 else { throw Self.unexpectedHeaderError }
-        self.bytes.records = true
+        guard try self.bytes.readByte() == 0 else { throw Self.unexpectedHeaderError }
+        self.bytes.isRecording = true
         for _ in 0..<count {
-            let start = self.bytes.recorded.count
+            let start = self.bytes.recordedBytes.count
             let coders = try SevenZipCoders(&self.bytes)
-            self.layout.appendFolder(coders, self.bytes.recorded[start...])
+            self.layout.appendFolder(coders, self.bytes.recordedBytes[start...])
         }
-        self.bytes.records = false
+        self.bytes.isRecording = false
     }
 
     /// Parses the unpacked size of each stream, and the checksums of the folders.
     ///
     /// - Returns: The unpacked size of the first folder in bytes; nil without folders.
     private mutating func readUnpackedByteCounts() throws -> UInt64? {
-        guard try self.bytes.id() == .coderSizes else { throw Malformed() }
+        guard try self.bytes.readID() == .coderSizes else { throw MalformedHeaderError() }
         var firstByteCount: UInt64?
         for index in self.layout.folders.indices {
             var byteCounts: [UInt64] = []
-            for _ in 0..<self.layout.folders[index].outputCount { byteCounts.append(try self.bytes.number()) }
+            for _ in 0..<self.layout.folders[index].outputCount { byteCounts.append(try self.bytes.readNumber()) }
             try self.layout.setByteCounts(byteCounts, ofFolder: index)
             if index == 0 { firstByteCount = byteCounts.max() }
         }
-        var id = try self.bytes.id()
+        var id = try self.bytes.readID()
         if id == .checksums {
             let checksums = try self.readChecksums(UInt64(self.layout.folders.count))
             for index in checksums.indices { self.layout.folders[index].checksum = checksums[index] }
-            id = try self.bytes.id()
+            id = try self.bytes.readID()
         }
-        guard id == .end else { throw Malformed() }
+        guard id == .end else { throw MalformedHeaderError() }
         return firstByteCount
     }
 
     /// Parses the division of the folders into streams; returns the identifier that follows.
     private mutating func readSubStreams() throws -> ID {
         let folders = self.layout.folders
-        var id = try self.bytes.id()
+        var id = try self.bytes.readID()
         var counts = [UInt64](repeating: 1, count: folders.count)
         if id == .streamCounts {
             for index in folders.indices {
-                counts[index] = try self.bytes.number()
+                counts[index] = try self.bytes.readNumber()
                 try self.reserveMemory(counts[index], Cost.subStream)
             }
-            id = try self.bytes.id()
+            id = try self.bytes.readID()
         }
         var byteCounts: [UInt64] = []
         if id == .size {
             for count in counts where count > 1 {
                 for _ in 1..<count {
-                    let byteCount = try self.bytes.number()
+                    let byteCount = try self.bytes.readNumber()
                     // An archive with more streams is not divided into members.
                     if byteCounts.count < SevenZipLayout.maximumCount { byteCounts.append(byteCount) }
                 }
             }
-            id = try self.bytes.id()
+            id = try self.bytes.readID()
         }
         var checksums: [UInt32?] = []
         if id == .checksums {
@@ -342,11 +342,11 @@ struct SevenZipHeader {
                 sum + (folder.0.checksum != nil && folder.1 == 1 ? 0 : folder.1)
             }
             checksums = try self.readChecksums(count)
-            id = try self.bytes.id()
+            id = try self.bytes.readID()
         }
-        guard id == .end else { throw Malformed() }
+        guard id == .end else { throw MalformedHeaderError() }
         self.isDivided = self.layout.divide(counts, byteCounts, checksums)
-        return try self.bytes.id()
+        return try self.bytes.readID()
     }
 
     /// Parses checksums, with nil for missing checksums. Skips the checksums if there are too many.
@@ -354,7 +354,7 @@ struct SevenZipHeader {
         let exist = try self.readBits(Int(count))
         var checksums: [UInt32?] = []
         for exists in exist {
-            let checksum = exists ? try self.bytes.fixed(UInt32.self) : nil
+            let checksum = exists ? try self.bytes.readFixed(UInt32.self) : nil
             if count <= SevenZipLayout.maximumCount { checksums.append(checksum) }
         }
         return checksums
@@ -362,7 +362,7 @@ struct SevenZipHeader {
 
     /// Parses a bit for each of `count` items; if the first byte is nonzero, no bits follow, and all bits are ones.
     private mutating func readBits(_ count: Int) throws -> [Bool] {
-        guard try self.bytes.byte() == 0 else { return [Bool](repeating: true, count: count) }
+        guard try self.bytes.readByte() == 0 else { return [Bool](repeating: true, count: count) }
         return try self.readPlainBits(count)
     }
 
@@ -371,7 +371,7 @@ struct SevenZipHeader {
         var are = [Bool](repeating: false, count: count)
         var bits: UInt8 = 0
         for index in are.indices {
-            if index & 7 == 0 { bits = try self.bytes.byte() }
+            if index & 7 == 0 { bits = try self.bytes.readByte() }
             are[index] = bits & 0x80 != 0
             bits <<= 1
         }
@@ -403,37 +403,41 @@ struct SevenZipHeader {
         var names: [UInt8]?
         var attributes: [UInt32?]?
         var times = [UInt64?](repeating: nil, count: count)
-        while case let property = try self.bytes.number(), property != Property.end {
-            let byteCount = try self.bytes.number()
+        while case let property = try self.bytes.readNumber(), property != Property.end {
+            let byteCount = try self.bytes.readNumber()
             switch property {
             case Property.emptyStreams:
-                guard hasBytes == nil, byteCount == (UInt64(count) + 7) / 8 else { throw Malformed() }
+                guard hasBytes == nil, byteCount == (UInt64(count) + 7) / 8 else { throw MalformedHeaderError() }
                 hasBytes = try self.readPlainBits(count).map { !$0 }
             case Property.emptyFiles:
                 let emptyCount = hasBytes?.count { !$0 } ?? 0
                 guard emptyCount > 0 else {
-                    try self.bytes.parts(byteCount) { _ in }
+                    try self.bytes.readParts(byteCount) { _ in }
                     continue
                 }
-                guard areEmptyFiles == nil, byteCount == (UInt64(emptyCount) + 7) / 8 else { throw Malformed() }
+                guard areEmptyFiles == nil, byteCount == (UInt64(emptyCount) + 7) / 8 else {
+                    throw MalformedHeaderError()
+                }
                 areEmptyFiles = try self.readPlainBits(emptyCount)
             case Property.names:
-                guard names == nil, byteCount % 2 == 1, try self.bytes.byte() == 0 else { throw Malformed() }
+                guard names == nil, byteCount % 2 == 1, try self.bytes.readByte() == 0 else {
+                    throw MalformedHeaderError()
+                }
                 try self.reserveMemory(byteCount, 1)
                 names = []
                 names?.reserveCapacity(Int(byteCount))
-                try self.bytes.parts(byteCount - 1) { names? += $0 }
+                try self.bytes.readParts(byteCount - 1) { names? += $0 }
             case Property.modificationTimes:
                 let read = try self.readValues(UInt64.self, count, byteCount)
                 times = zip(read, times).map { $0 ?? $1 }
             case Property.otherTimes: _ = try self.readValues(UInt64.self, count, byteCount)
             case Property.attributes:
-                guard attributes == nil else { throw Malformed() }
+                guard attributes == nil else { throw MalformedHeaderError() }
                 attributes = try self.readValues(UInt32.self, count, byteCount)
-            default: try self.bytes.parts(byteCount) { _ in }
+            default: try self.bytes.readParts(byteCount) { _ in }
             }
         }
-        guard try self.bytes.id() == .end, self.layout.divide(hasBytes, count) else { throw Malformed() }
+        guard try self.bytes.readID() == .end, self.layout.divide(hasBytes, count) else { throw MalformedHeaderError() }
         return names.flatMap { names in
             SevenZipMembers(
                 names: names, attributes: attributes?.map { $0 ?? 0 } ?? [UInt32](repeating: 0, count: count),
@@ -445,15 +449,15 @@ struct SevenZipHeader {
     private mutating func readValues<Value: FixedWidthInteger>(
         _: Value.Type, _ count: Int, _ byteCount: UInt64
     ) throws -> [Value?] {
-        let isForAll = try self.bytes.byte() != 0
+        let isForAll = try self.bytes.readByte() != 0
         let exist = isForAll ? nil : try self.readPlainBits(count)
         // Two bytes declare whether all members have a value, and whether the values are stored elsewhere.
         let rest = (exist?.count { $0 } ?? count) * MemoryLayout<Value>.size
-        guard byteCount == UInt64(2 + (isForAll ? 0 : (count + 7) / 8) + rest), try self.bytes.byte() == 0 else {
-            throw Malformed()
+        guard byteCount == UInt64(2 + (isForAll ? 0 : (count + 7) / 8) + rest), try self.bytes.readByte() == 0 else {
+            throw MalformedHeaderError()
         }
         var values = [Value?](repeating: nil, count: count)
-        for index in values.indices where exist?[index] ?? true { values[index] = try self.bytes.fixed(Value.self) }
+        for index in values.indices where exist?[index] ?? true { values[index] = try self.bytes.readFixed(Value.self) }
         return values
     }
 }

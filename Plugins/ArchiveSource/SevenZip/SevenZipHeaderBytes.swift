@@ -8,13 +8,13 @@ extension SevenZipHeader {
         private var buffer: [UInt8] = []
         private var position = 0
         /// The position in the buffer up to which ``sum`` includes the bytes.
-        private var summedPosition = 0
+        private var checksummedPosition = 0
         private var sum = CRC32()
         /// The number of bytes read before the start of the buffer.
         private var earlierByteCount: UInt64 = 0
-        /// The bytes read while ``records`` was true.
-        private(set) var recorded: [UInt8] = []
-        var records = false
+        /// The bytes read while ``isRecording`` was true.
+        private(set) var recordedBytes: [UInt8] = []
+        var isRecording = false
 
         init(_ refill: @escaping () throws -> [UInt8]) { self.refill = refill }
 
@@ -34,9 +34,9 @@ extension SevenZipHeader {
         /// Returns the CRC-32 of the bytes read so far.
         mutating func checksum() -> UInt32 {
             self.buffer.withUnsafeBytes { buffer in
-                self.sum.update(UnsafeRawBufferPointer(rebasing: buffer[self.summedPosition..<self.position]))
+                self.sum.update(UnsafeRawBufferPointer(rebasing: buffer[self.checksummedPosition..<self.position]))
             }
-            self.summedPosition = self.position
+            self.checksummedPosition = self.position
             return self.sum.value
         }
 
@@ -44,24 +44,24 @@ extension SevenZipHeader {
             _ = self.checksum()
             self.earlierByteCount += UInt64(self.position)
             self.buffer = try self.refill()
-            (self.position, self.summedPosition) = (0, 0)
-            guard !self.buffer.isEmpty else { throw Malformed() }
+            (self.position, self.checksummedPosition) = (0, 0)
+            guard !self.buffer.isEmpty else { throw MalformedHeaderError() }
         }
 
-        mutating func byte() throws -> UInt8 {
+        mutating func readByte() throws -> UInt8 {
             if self.position == self.buffer.count { try self.fill() }
             defer { self.position += 1 }
-            if self.records { self.recorded.append(self.buffer[self.position]) }
+            if self.isRecording { self.recordedBytes.append(self.buffer[self.position]) }
             return self.buffer[self.position]
         }
 
         /// Calls `body` with the next `count` bytes, in one or more parts.
-        mutating func parts(_ count: UInt64, _ body: (ArraySlice<UInt8>) -> Void) throws {
+        mutating func readParts(_ count: UInt64, _ body: (ArraySlice<UInt8>) -> Void) throws {
             var rest = count
             while rest > 0 {
                 if self.position == self.buffer.count { try self.fill() }
                 let part = self.buffer[self.position...].prefix(Int(clamping: rest))
-                if self.records { self.recorded += part }
+                if self.isRecording { self.recordedBytes += part }
                 body(part)
                 self.position += part.count
                 rest -= UInt64(part.count)
@@ -69,21 +69,21 @@ extension SevenZipHeader {
         }
 
         /// Reads a little-endian number.
-        mutating func fixed<Number: FixedWidthInteger>(_: Number.Type) throws -> Number {
+        mutating func readFixed<Number: FixedWidthInteger>(_: Number.Type) throws -> Number {
             let count = MemoryLayout<Number>.size
-            if self.buffer.count - self.position >= count, !self.records {
+            if self.buffer.count - self.position >= count, !self.isRecording {
                 defer { self.position += count }
                 return self.buffer.withUnsafeBytes { buffer in
                     Number(littleEndian: buffer.loadUnaligned(fromByteOffset: self.position, as: Number.self))
                 }
             }
             var number: Number = 0
-            for place in 0..<count { number |= Number(truncatingIfNeeded: try self.byte()) << Number(8 * place) }
+            for place in 0..<count { number |= Number(truncatingIfNeeded: try self.readByte()) << Number(8 * place) }
             return number
         }
 
-        mutating func id() throws -> ID {
-            guard let id = ID(rawValue: try self.byte()) else { throw Malformed() }
+        mutating func readID() throws -> ID {
+            guard let id = ID(rawValue: try self.readByte()) else { throw MalformedHeaderError() }
             return id
         }
 
@@ -91,11 +91,11 @@ extension SevenZipHeader {
         ///
         /// The number of leading one bits in the first byte is the number of bytes that follow, lowest byte first. The
         /// bits after the first zero bit are the highest bits of the number.
-        mutating func number() throws -> UInt64 {
-            let first = try self.byte()
+        mutating func readNumber() throws -> UInt64 {
+            let first = try self.readByte()
             let count = (~first).leadingZeroBitCount
             var number: UInt64 = 0
-            for index in 0..<count { number |= UInt64(try self.byte()) << (8 * UInt64(index)) }
+            for index in 0..<count { number |= UInt64(try self.readByte()) << (8 * UInt64(index)) }
             if count < 7 { number |= UInt64(first & (0x7F >> UInt8(count))) << (8 * UInt64(count)) }
             return number
         }
@@ -108,7 +108,7 @@ struct SevenZipHeaderWriter {
 
     mutating func append(_ ids: SevenZipHeader.ID...) { self.bytes += ids.map(\.rawValue) }
 
-    /// Appends numbers of variable length, in the format of ``SevenZipHeader/Bytes/number()``.
+    /// Appends numbers of variable length, in the format of ``SevenZipHeader/Bytes/readNumber()``.
     mutating func append(_ numbers: some Sequence<UInt64>) {
         for number in numbers {
             // Each of the at most 8 bytes after the first uses one bit of the first byte.

@@ -33,7 +33,7 @@ struct SevenZipLayout {
     /// too much memory.
     static let maximumCount = 1 << 20
 
-    /// True if a coder is not in ``SevenZipMethod/common``.
+    /// True if a coder is not in ``SevenZipMethod/commonMethods``.
     private(set) var hasRareCoders = false
     var packedOffset: UInt64 = 0
     var packedByteCounts: [UInt64] = []
@@ -56,7 +56,7 @@ struct SevenZipLayout {
     mutating func appendFolder(_ coders: SevenZipCoders, _ description: ArraySlice<UInt8>) {
         let (start, packed) = (self.descriptions.count, self.folders.last?.packed.upperBound ?? 0)
         self.descriptions += description
-        self.hasRareCoders = self.hasRareCoders || coders.areRare
+        self.hasRareCoders = self.hasRareCoders || coders.includeRareCoders
         self.folders.append(
             Folder(
                 description: start..<self.descriptions.count, packed: packed..<(packed + coders.packedCount),
@@ -122,7 +122,7 @@ struct SevenZipLayout {
     ) throws -> (coders: SevenZipCoders, branch: SevenZipCoders.Branch?) {
         var coders = try self.coders(ofFolder: index)
         guard self.folders[index].hasBranch else { return (coders, nil) }
-        guard let branch = coders.removeBranch() else { throw SevenZipHeader.Malformed() }
+        guard let branch = coders.removeBranch() else { throw SevenZipHeader.MalformedHeaderError() }
         return (coders, branch)
     }
 
@@ -195,7 +195,7 @@ struct SevenZipLayout {
 
     /// Returns the coders of a folder.
     ///
-    /// - Throws: ``SevenZipHeader/Malformed``.
+    /// - Throws: ``SevenZipHeader/MalformedHeaderError``.
     func coders(ofFolder index: Int) throws -> SevenZipCoders {
         let folder = self.folders[index]
         var bytes = SevenZipHeader.Bytes(self.descriptions[folder.description])

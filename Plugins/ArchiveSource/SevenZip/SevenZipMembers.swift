@@ -95,7 +95,7 @@ struct SevenZipMembers {
     }
 
     /// True if any member is a symbolic link.
-    var haveLinks: Bool { self.modes.contains { BlobMember.Kind(mode: $0) == .symbolicLink } }
+    var containLinks: Bool { self.modes.contains { BlobMember.Kind(mode: $0) == .symbolicLink } }
 
     private func isDirectory(_ index: Int) -> Bool { BlobMember.Kind(mode: self.modes[index]) == .directory }
 

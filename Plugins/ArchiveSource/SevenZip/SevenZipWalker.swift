@@ -30,7 +30,7 @@ final class SevenZipWalker: WalkerLayer {
     ) throws(BlobError) {
         let layout = try SevenZipHeader.check(source, context, isolation: isolation)
         // libarchive decodes the targets of links while it reads headers.
-        if layout?.members?.haveLinks != false { try layout?.checkMemory(context) }
+        if layout?.members?.containLinks != false { try layout?.checkMemory(context) }
         (self.source, self.context, self.layout) = (source, context, layout)
         self.isolation = layout?.hasRareCoders ?? false ? isolation : nil
         self.headers = try HeaderWalker(over: source, self.isolation, context)
@@ -71,11 +71,11 @@ final class SevenZipWalker: WalkerLayer {
         }
         // The archive must not have changed since its headers were read.
         guard let reader, try self.source.info(self.context).validator == self.baseInfo.validator else {
-            throw .archiveHasChanged
+            throw .archiveChangedError
         }
         while reader.index < self.index {
             if reader.index >= 0, reader.entry.member.hasBytes { try reader.dropData() }
-            guard try reader.advance() else { throw .archiveHasChanged }
+            guard try reader.advance() else { throw .archiveChangedError }
         }
         return reader
     }
@@ -134,12 +134,12 @@ final class BranchWalker: WalkerLayer {
     private let decoder: BranchDecoder
     private let byteCounts: [UInt64]
     private let checksums: [UInt32?]
-    /// The decoded bytes; the bytes before `used` were already delivered.
-    private var decoded: [UInt8] = []
-    private var used = 0
+    /// The decoded bytes; the bytes before `usedByteCount` were already delivered.
+    private var decodedBytes: [UInt8] = []
+    private var usedByteCount = 0
     private var isAtEnd = false
     /// The bytes that were last returned to the caller.
-    private let lent = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
+    private let lentBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
     private var byteOffset: UInt64 = 0
     private var sum = CRC32()
 
@@ -154,7 +154,7 @@ final class BranchWalker: WalkerLayer {
         guard try base.advance() else { throw Self.shortStreamError }
     }
 
-    deinit { self.lent.deallocate() }
+    deinit { self.lentBuffer.deallocate() }
 
     var entry: ArchiveEntry {
         let byteCount = Int64(clamping: self.byteCounts[self.index])
@@ -185,17 +185,17 @@ final class BranchWalker: WalkerLayer {
             try self.sum.check(self.checksums[self.index], in: "the header of the archive")
             return self.end(at: start)
         }
-        while self.used == self.decoded.count {
+        while self.usedByteCount == self.decodedBytes.count {
             guard !self.isAtEnd else { throw Self.shortStreamError }
             let bytes = try self.base.nextBlock().bytes
             self.isAtEnd = bytes.isEmpty
-            (self.decoded, self.used) = (try self.decoder.decode(bytes, isLast: self.isAtEnd), 0)
+            (self.decodedBytes, self.usedByteCount) = (try self.decoder.decode(bytes, isLast: self.isAtEnd), 0)
         }
-        let count = Int(min(rest, UInt64(min(self.lent.count, self.decoded.count - self.used))))
-        self.lent.copyBytes(from: self.decoded[self.used..<(self.used + count)])
-        self.used += count
+        let count = Int(min(rest, UInt64(min(self.lentBuffer.count, self.decodedBytes.count - self.usedByteCount))))
+        self.lentBuffer.copyBytes(from: self.decodedBytes[self.usedByteCount..<(self.usedByteCount + count)])
+        self.usedByteCount += count
         self.byteOffset += UInt64(count)
-        let bytes = UnsafeRawBufferPointer(rebasing: self.lent[..<count])
+        let bytes = UnsafeRawBufferPointer(rebasing: self.lentBuffer[..<count])
         self.sum.update(bytes)
         return (bytes, start)
     }

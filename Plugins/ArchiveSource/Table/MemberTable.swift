@@ -14,7 +14,7 @@ struct MemberTable: Sendable {
         var member: BlobMember
         /// The position for ``MemberWalker/go(to:index:)``, or the offset of the entry in a zip; nil if the member can
         /// be reached only by a pass over the archive.
-        var place: Int64?
+        var entryOffset: Int64?
     }
 
     /// The number of records in a block. Reading a record decodes the records before it in its block.
@@ -44,7 +44,7 @@ struct MemberTable: Sendable {
     /// - Throws: ``BlobError/Code/corrupted``; damage in a record is detected only when the record is read.
     init(_ bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
-        guard try reader.fixed(UInt8.self) == Self.version else {
+        guard try reader.readFixed(UInt8.self) == Self.version else {
             throw reader.failure("has a table of members in an unsupported version")
         }
         self.count = try reader.count(atMost: Self.maximumCount)
@@ -220,9 +220,9 @@ private struct RecordFields: OptionSet {
 }
 
 /// The values of the previous record, to which the next record is relative; empty at the beginning of a block.
-private struct Previous {
+private struct PreviousRecord {
     var name: [UInt8] = []
-    var place: Int64 = -1
+    var entryOffset: Int64 = -1
     var seconds: Int64?
     var permissions: UInt16?
 }
@@ -241,9 +241,9 @@ private struct RecordedKind: Equatable {
 /// An encoder of records.
 struct MemberRecordWriter {
     private(set) var output = IndexWriter()
-    private var previous = Previous()
+    private var previous = PreviousRecord()
 
-    mutating func beginBlock() { self.previous = Previous() }
+    mutating func beginBlock() { self.previous = PreviousRecord() }
 
     mutating func append(_ record: MemberTable.Record) {
         let member = record.member
@@ -259,11 +259,11 @@ struct MemberRecordWriter {
         if member.byteCount != nil { fields.insert(.byteCount) }
         if member.isEncrypted { fields.insert(.isEncrypted) }
         self.output.append(fixed: fields.rawValue)
-        let shared = Self.sharedCount(member.name, self.previous.name)
+        let shared = Self.sharedByteCount(member.name, self.previous.name)
         self.output.append(varint: UInt64(shared))
         self.output.append(counted: member.name[shared...])
-        let place = record.place ?? -1
-        self.output.append(varint: zigzag(place &- self.previous.place))
+        let place = record.entryOffset ?? -1
+        self.output.append(varint: zigzag(place &- self.previous.entryOffset))
         if let byteCount = member.byteCount { self.output.append(varint: UInt64(bitPattern: byteCount)) }
         if fields.contains(.kind) {
             let kind = RecordedKind(kind: member.kind, special: member.specialKind)
@@ -277,8 +277,8 @@ struct MemberRecordWriter {
         if fields.contains(.permissions) { self.output.append(varint: member.permissions.map { UInt64($0) + 1 } ?? 0) }
         if let target = member.linkTarget { self.output.append(counted: target) }
         if let checksum { self.output.append(fixed: checksum) }
-        self.previous = Previous(
-            name: member.name, place: place, seconds: seconds, permissions: member.permissions)
+        self.previous = PreviousRecord(
+            name: member.name, entryOffset: place, seconds: seconds, permissions: member.permissions)
     }
 
     private static func split(_ time: Date) -> (Int64?, UInt32) {
@@ -289,7 +289,7 @@ struct MemberRecordWriter {
     }
 
     /// Returns the length of the common prefix of two names.
-    private static func sharedCount(_ first: [UInt8], _ second: [UInt8]) -> Int {
+    private static func sharedByteCount(_ first: [UInt8], _ second: [UInt8]) -> Int {
         var count = 0
         while count < first.count, count < second.count, first[count] == second[count] { count += 1 }
         return count
@@ -300,7 +300,7 @@ struct MemberRecordWriter {
 struct MemberRecordReader {
     private var input: IndexReader
     private var index: Int
-    private var previous = Previous()
+    private var previous = PreviousRecord()
 
     init(_ input: IndexReader, index: Int) {
         self.input = input
@@ -308,38 +308,38 @@ struct MemberRecordReader {
     }
 
     mutating func next() throws(BlobError) -> MemberTable.Record {
-        let fields = RecordFields(rawValue: try self.input.fixed())
+        let fields = RecordFields(rawValue: try self.input.readFixed())
         let shared = try self.input.count(atMost: self.previous.name.count)
-        let name = self.previous.name[..<shared] + (try self.input.counted(atMost: self.input.remaining))
-        let place = self.previous.place &+ unzigzag(try self.input.varint())
+        let name = self.previous.name[..<shared] + (try self.input.readCountedBytes(atMost: self.input.remaining))
+        let place = self.previous.entryOffset &+ unzigzag(try self.input.readVarint())
         var member = BlobMember(index: self.index, name: Array(name), isEncrypted: fields.contains(.isEncrypted))
         if fields.contains(.byteCount) { member.byteCount = Int64(try self.input.count()) }
         if fields.contains(.kind) {
-            let kind = RecordedKind.all[try Int(self.input.fixed(UInt8.self)) % RecordedKind.all.count]
+            let kind = RecordedKind.all[try Int(self.input.readFixed(UInt8.self)) % RecordedKind.all.count]
             (member.kind, member.specialKind) = (kind.kind, kind.special)
         }
         var seconds = self.previous.seconds
         if fields.contains(.time) {
-            let number = try self.input.varint()
+            let number = try self.input.readVarint()
             seconds = number == 0 ? nil : (self.previous.seconds ?? 0) &+ unzigzag(number - 1)
         }
-        let nanoseconds = fields.contains(.nanoseconds) ? try self.input.fixed(UInt32.self) : 0
+        let nanoseconds = fields.contains(.nanoseconds) ? try self.input.readFixed(UInt32.self) : 0
         member.modificationTime = seconds.map {
             Date(timeIntervalSince1970: Double($0) + Double(nanoseconds) / 1_000_000_000)
         }
         member.permissions = self.previous.permissions
         if fields.contains(.permissions) {
-            let number = try self.input.varint()
+            let number = try self.input.readVarint()
             member.permissions = number == 0 ? nil : UInt16(truncatingIfNeeded: number - 1)
         }
         if fields.contains(.linkTarget) {
-            member.linkTarget = Array(try self.input.counted(atMost: self.input.remaining))
+            member.linkTarget = Array(try self.input.readCountedBytes(atMost: self.input.remaining))
         }
-        if fields.contains(.checksum) { member.checksum = BlobMember.text(ofChecksum: try self.input.fixed()) }
+        if fields.contains(.checksum) { member.checksum = BlobMember.text(ofChecksum: try self.input.readFixed()) }
         self.index += 1
-        self.previous = Previous(
-            name: member.name, place: place, seconds: seconds, permissions: member.permissions)
-        return MemberTable.Record(member: member, place: place < 0 ? nil : place)
+        self.previous = PreviousRecord(
+            name: member.name, entryOffset: place, seconds: seconds, permissions: member.permissions)
+        return MemberTable.Record(member: member, entryOffset: place < 0 ? nil : place)
     }
 }
 

@@ -72,7 +72,7 @@ final class MemberTableCache: Sendable {
     /// the same. In a plain archive, a member between the parts may differ, for example by its name, and walking over
     /// the headers is cheap, so the table is valid only for the original file.
     private func content(in file: IndexFile, _ context: BlobContext) throws(BlobError) -> IndexedContent? {
-        try self.isDecoded ? file.content(of: self.origin, context) : IndexedContent.of(self.origin, context)
+        try self.isDecoded ? file.content(of: self.origin, context) : IndexedContent.read(from: self.origin, context)
     }
 
     /// True if a filter is between the archive and the origin.
@@ -210,7 +210,7 @@ final class TableRecording {
     init(keep: @escaping Keep) { self.keep = keep }
 
     func append(_ member: BlobMember, at place: Int64?) {
-        self.builder.append(MemberTable.Record(member: member, place: place))
+        self.builder.append(MemberTable.Record(member: member, entryOffset: place))
     }
 
     /// Completes and stores the table. Must be called after the last member.

@@ -91,7 +91,8 @@ final class TarBlocks {
     ///
     /// - Throws: ``BlobError/Code/truncated`` if the base ends; errors from the base.
     func read(atMost count: Int64 = .max) throws(BlobError) -> UnsafeRawBufferPointer {
-        let bytes = try self.scanner.some(at: self.data.lowerBound, atMost: min(count, Int64(self.data.count)))
+        let bytes = try self.scanner.availableBytes(
+            at: self.data.lowerBound, atMost: min(count, Int64(self.data.count)))
         guard !bytes.isEmpty else { throw self.truncationError }
         self.data = (self.data.lowerBound + Int64(bytes.count))..<self.data.upperBound
         return bytes

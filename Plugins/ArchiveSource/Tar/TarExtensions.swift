@@ -9,23 +9,23 @@ struct TarExtensions {
     static let maximumByteCount: Int64 = 1 << 20
 
     /// The offset of the first extension; nil without extensions.
-    var start: Int64?
+    var startOffset: Int64?
     var pax: PaxRecords?
-    var paxIsFirst = false
+    var isPaxFirst = false
     private var longName: [UInt8]?
     private var longLinkName: [UInt8]?
 
-    var isEmpty: Bool { self.start == nil }
+    var isEmpty: Bool { self.startOffset == nil }
     var hasLongNames: Bool { self.longName != nil || self.longLinkName != nil }
 
     var name: [UInt8]? {
         let paxName = self.pax?.sparseName ?? self.pax?.path
-        return self.paxIsFirst ? paxName ?? self.longName : self.longName ?? paxName
+        return self.isPaxFirst ? paxName ?? self.longName : self.longName ?? paxName
     }
 
     var linkName: [UInt8]? {
         let paxName = self.pax?.linkPath
-        return self.paxIsFirst ? paxName ?? self.longLinkName : self.longLinkName ?? paxName
+        return self.isPaxFirst ? paxName ?? self.longLinkName : self.longLinkName ?? paxName
     }
 
     mutating func setLongName(_ body: [UInt8]) { self.longName = Array(body.prefix { $0 != 0 }) }

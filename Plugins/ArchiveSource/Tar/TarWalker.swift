@@ -19,7 +19,7 @@ final class TarWalker: MemberWalker {
     private var isPax = false
 
     // The current member.
-    private var start: Int64 = 0
+    private var startOffset: Int64 = 0
     /// The name, in memory that is reused for all members unless an ``entry`` shares it.
     private var name: [UInt8] = []
     private var linkName: [UInt8] = []
@@ -40,7 +40,7 @@ final class TarWalker: MemberWalker {
     var baseInfo: BlobInfo { self.blocks.scanner.info }
     var isSequential: Bool { !self.blocks.scanner.hasRandomAccess }
     /// Nil after global records, because a reader that starts at this position would not have read them.
-    var place: Int64? { self.globals.isEmpty ? self.start : nil }
+    var entryOffset: Int64? { self.globals.isEmpty ? self.startOffset : nil }
 
     func go(to place: Int64, index: Int) {
         self.blocks.nextOffset = place
@@ -86,7 +86,7 @@ final class TarWalker: MemberWalker {
                 self.isPax = true
                 self.globals.merge(PaxRecords(try self.blocks.body(of: header)))
             case UInt8(ascii: "x"), UInt8(ascii: "X"), UInt8(ascii: "L"), UInt8(ascii: "K"):
-                extensions.start = extensions.start ?? self.blocks.nextOffset
+                extensions.startOffset = extensions.startOffset ?? self.blocks.nextOffset
                 try self.apply(header, into: &extensions)
             default:
                 try self.applyMember(header, extensions)
@@ -138,14 +138,14 @@ final class TarWalker: MemberWalker {
         default:
             self.isPax = true
             extensions.pax = PaxRecords(body)
-            extensions.paxIsFirst = extensions.paxIsFirst || !extensions.hasLongNames
+            extensions.isPaxFirst = extensions.isPaxFirst || !extensions.hasLongNames
         }
     }
 
     private func applyMember(_ header: TarHeader, _ extensions: TarExtensions) throws(BlobError) {
         let dialect = header.dialect
         if dialect != .ustar { self.isPax = extensions.pax != nil }
-        self.start = extensions.start ?? self.blocks.nextOffset
+        self.startOffset = extensions.startOffset ?? self.blocks.nextOffset
         self.warning = extensions.pax?.warning
         self.mode = header.mode
         let own = extensions.pax

@@ -17,7 +17,7 @@ struct DeflatedMember: Sendable {
     let source: GzipSource
 
     /// Returns nil for a member for which an index is not needed or not possible.
-    init?(_ found: ZipSearch.Found, over base: any BlobInputStreamDataSource, _ index: BlobIndexPolicy) {
+    init?(_ found: ZipSearch.FoundEntry, over base: any BlobInputStreamDataSource, _ index: BlobIndexPolicy) {
         guard ZipStream.Method(rawValue: found.entry.method) == .deflated, found.entry.encryption == nil,
             index != .none, found.entry.compressedByteCount >= Self.minimumByteCount, found.scanner.hasRandomAccess
         else { return nil }

@@ -72,7 +72,7 @@ struct ZipCatalogue: ArchiveCatalogue {
     ) throws(BlobError) -> [Range<Int64>] {
         if let table {
             return selectors.compactMap { selector in
-                guard let place = try? table.record(of: selector).place else { return nil }
+                guard let place = try? table.record(of: selector).entryOffset else { return nil }
                 var records = directory.records(from: place)
                 return try? records.next()?.likelyRange
             }
@@ -92,7 +92,7 @@ struct ZipCatalogue: ArchiveCatalogue {
     }
 
     func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember {
-        let (pass, known) = (query.isOutsidePass ? nil : self.pass, query.known)
+        let (pass, known) = (query.isOutsidePass ? nil : self.pass, query.knownRecord)
         let found = try ZipSearch(base: self.archive.base, selector: query.selector, context: context, pass: pass)
             .open(known?.record, overlapping: known == nil ? nil : self.archive.tables.extents)
         let entry = found.entry
@@ -114,7 +114,7 @@ struct ZipCatalogue: ArchiveCatalogue {
             },
             indexed: indexed?.source,
             makeCheckedBody: { [data = found.data] info, scanner, context throws(BlobError) in
-                let again = ZipSearch.Found(entry: entry, data: data, scanner: scanner)
+                let again = ZipSearch.FoundEntry(entry: entry, data: data, scanner: scanner)
                 return .stream(try ZipStream(again, .stored, info: info, context), startingAt: 0)
             })
     }
@@ -128,10 +128,10 @@ struct ZipCatalogue: ArchiveCatalogue {
             entry.byteCount <= Self.maximumTargetByteCount,
             entry.compressedByteCount <= Self.maximumCompressedTargetByteCount
         else { return nil }
-        let around = ZipMemberBounds(precedingEnd: 0, next: next)
+        let around = ZipMemberBounds(precedingEndOffset: 0, nextRecordOffset: next)
         guard let data = try? entry.locate(scanner, within: around),
             let stream = try? ZipStream(
-                ZipSearch.Found(entry: entry, data: data, scanner: scanner), method,
+                ZipSearch.FoundEntry(entry: entry, data: data, scanner: scanner), method,
                 info: BlobInfo(byteCount: entry.byteCount), context)
         else { return nil }
         return try? stream.bytes(atMost: Int(entry.byteCount))
@@ -162,7 +162,7 @@ final class ZipPass: Sendable {
         deinit { self.cancellationRegistration.cancel() }
     }
 
-    private struct Parked {
+    private struct ParkedScanners {
         let directory: ZipDirectory
         var members: ArchiveScanner
         let context: BlobContext
@@ -175,7 +175,7 @@ final class ZipPass: Sendable {
         }
     }
 
-    private let parked = Locked<UnsafeTransfer<Parked>?>(nil)
+    private let parkedScanners = Locked<UnsafeTransfer<ParkedScanners>?>(nil)
     private let extents = Locked<(info: BlobInfo, result: Result<ZipExtents, BlobError>)?>(nil)
 
     /// Returns the extents of all members.
@@ -201,7 +201,7 @@ final class ZipPass: Sendable {
         _ body: (Lease) throws(BlobError) -> Result
     ) throws(BlobError) -> Result {
         // Safe: taken under the lock, and put back when only the reader of this member uses it.
-        var kept = self.parked.exchange(nil)?.value
+        var kept = self.parkedScanners.exchange(nil)?.value
         if kept?.isUsable(for: context) != true { kept = nil }
         // Cancelled only by the lease, because the context of a finished member may be cancelled, too.
         var own = context
@@ -211,11 +211,11 @@ final class ZipPass: Sendable {
         }
         let used =
             if let kept { kept } else {
-                Parked(
+                ParkedScanners(
                     directory: try ZipDirectory(base, own), members: try ArchiveScanner(base, own), context: own)
             }
         // Put back even if the member cannot be read.
-        defer { _ = self.parked.exchange(UnsafeTransfer(used)) }
+        defer { _ = self.parkedScanners.exchange(UnsafeTransfer(used)) }
         return try body(Lease(used.directory, used.members, cancellationRegistration))
     }
 }
@@ -228,9 +228,9 @@ final class ZipPass: Sendable {
 struct ZipExtents: Sendable {
     /// The members whose local headers are at the same offset.
     private struct Group {
-        let start: Int64
+        let startOffset: Int64
         /// The highest of the minimum ends of these and all earlier members.
-        var end: Int64
+        var endOffset: Int64
         /// True if the members differ, and therefore overlap.
         var isShared = false
     }
@@ -244,28 +244,28 @@ struct ZipExtents: Sendable {
     /// The facts gathered during a pass.
     struct Builder {
         fileprivate var recordOffsets: [Int64] = []
-        fileprivate var extents: [(start: Int64, end: Int64, hash: Int)] = []
+        fileprivate var extents: [(startOffset: Int64, endOffset: Int64, hash: Int)] = []
 
         mutating func append(_ record: ZipRecord, at recordOffset: Int64) {
             var hasher = Hasher()
             hasher.combine(bytes: record.bytes)
             self.recordOffsets.append(recordOffset)
-            self.extents.append((record.localOffset, record.minimumEnd, hasher.finalize()))
+            self.extents.append((record.localOffset, record.minimumEndOffset, hasher.finalize()))
         }
     }
 
     init(_ builder: consuming Builder, before directoryOffset: Int64) {
         var groups: [Group] = []
         var hash = 0
-        builder.extents.sort { $0.start < $1.start }
+        builder.extents.sort { $0.startOffset < $1.startOffset }
         for extent in builder.extents {
-            let end = max(extent.end, groups.last?.end ?? 0)
-            if let last = groups.last, last.start == extent.start {
-                groups[groups.count - 1].end = end
+            let end = max(extent.endOffset, groups.last?.endOffset ?? 0)
+            if let last = groups.last, last.startOffset == extent.startOffset {
+                groups[groups.count - 1].endOffset = end
                 // Identical entries represent one member.
                 if extent.hash != hash { groups[groups.count - 1].isShared = true }
             } else {
-                groups.append(Group(start: extent.start, end: end))
+                groups.append(Group(startOffset: extent.startOffset, endOffset: end))
                 hash = extent.hash
             }
         }
@@ -274,20 +274,20 @@ struct ZipExtents: Sendable {
 
     /// True if members cannot overlap each other or the directory.
     var areDisjoint: Bool {
-        zip(self.groups, self.groups.dropFirst()).allSatisfy { $0.end <= $1.start }
-            && !self.groups.contains(where: \.isShared) && self.groups.last?.end ?? 0 <= self.directoryOffset
+        zip(self.groups, self.groups.dropFirst()).allSatisfy { $0.endOffset <= $1.startOffset }
+            && !self.groups.contains(where: \.isShared) && self.groups.last?.endOffset ?? 0 <= self.directoryOffset
     }
 
     /// Returns the bounds of the member whose local header is at an offset.
     ///
     /// - Complexity: O(log members).
     func bounds(at localOffset: Int64) -> ZipMemberBounds {
-        let index = self.groups.partitioningIndex { $0.start >= localOffset }
-        let isKnown = index < self.groups.count && self.groups[index].start == localOffset
+        let index = self.groups.partitioningIndex { $0.startOffset >= localOffset }
+        let isKnown = index < self.groups.count && self.groups[index].startOffset == localOffset
         let next = isKnown ? index + 1 : index
-        let end = index > 0 ? self.groups[index - 1].end : 0
+        let end = index > 0 ? self.groups[index - 1].endOffset : 0
         return ZipMemberBounds(
-            precedingEnd: isKnown && self.groups[index].isShared ? .max : end,
-            next: next < self.groups.count ? self.groups[next].start : self.directoryOffset)
+            precedingEndOffset: isKnown && self.groups[index].isShared ? .max : end,
+            nextRecordOffset: next < self.groups.count ? self.groups[next].startOffset : self.directoryOffset)
     }
 }

@@ -96,8 +96,8 @@ struct ZipDirectory {
         func wraps(_ index: Int, among numbers: ClosedRange<Int64>) throws(BlobError) -> Int64? {
             let (record, local) = places[index]
             let fixed = try self.scanner.bytes(at: record, count: ZipRecord.fixedByteCount)
-            let nameCount = Int(fixed.number16(at: 28))
-            let name = Array(try self.scanner.bytes(at: record + Int64(fixed.count), count: nameCount))
+            let nameByteCount = Int(fixed.number16(at: 28))
+            let name = Array(try self.scanner.bytes(at: record + Int64(fixed.count), count: nameByteCount))
             for number in numbers where local + number * WrappedLength.modulus < self.range.lowerBound {
                 let header = try self.scanner.bytes(
                     at: local + number * WrappedLength.modulus, count: 30 + name.count)
@@ -270,7 +270,7 @@ struct ZipDirectory {
         private mutating func fill(from byteOffset: Int64, atLeast count: Int) throws(BlobError) {
             let rest = self.range.upperBound - byteOffset
             _ = try self.scanner.bytes(at: byteOffset, count: Int(min(Int64(count), rest)))
-            self.window = try self.scanner.some(at: byteOffset, atMost: rest)
+            self.window = try self.scanner.availableBytes(at: byteOffset, atMost: rest)
             (self.windowOffset, self.position) = (byteOffset, 0)
         }
 

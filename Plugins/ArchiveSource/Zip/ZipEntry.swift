@@ -48,7 +48,7 @@ struct ZipEntry: Equatable {
     }
 
     /// The member after decryption: a plain member with the same compressed bytes.
-    var decrypted: ZipEntry {
+    var decryptedForm: ZipEntry {
         guard let encryption else { return self }
         var entry = self
         entry.flags &= ~ZipEncryption.flags
@@ -61,7 +61,7 @@ struct ZipEntry: Equatable {
     var encryptedForm: ZipEntry {
         var entry = self
         entry.flags = 1
-        entry.byteCount = self.decrypted.compressedByteCount
+        entry.byteCount = self.decryptedForm.compressedByteCount
         if case .traditional(let check) = self.encryption {
             // libarchive reads the expected check from the CRC-32.
             (entry.method, entry.checksum) = (0, UInt32(check) << 24)
@@ -89,22 +89,24 @@ struct ZipEntry: Equatable {
         _ scanner: ArchiveScanner, within surroundings: ZipMemberBounds
     ) throws(BlobError) -> Range<Int64> {
         let fixed = try scanner.bytes(at: self.localOffset, count: 30)
-        let (nameCount, extraCount) = (Int(fixed.number16(at: 26)), Int(fixed.number16(at: 28)))
+        let (nameByteCount, extraByteCount) = (Int(fixed.number16(at: 26)), Int(fixed.number16(at: 28)))
         guard fixed.number32(at: 0) == 0x0403_4B50 else { throw self.mismatchError("local header") }
-        let header = try scanner.bytes(at: self.localOffset, count: 30 + nameCount + extraCount)
-        guard header.count == 30 + nameCount + extraCount else { throw self.mismatchError("local header") }
+        let header = try scanner.bytes(at: self.localOffset, count: 30 + nameByteCount + extraByteCount)
+        guard header.count == 30 + nameByteCount + extraByteCount else { throw self.mismatchError("local header") }
         let flags = header.number16(at: 6)
         guard header.number16(at: 8) == self.method else { throw self.mismatchError("compression method") }
-        guard self.isNamed(header[30..<(30 + nameCount)], isUTF8: flags & ZipRecord.nameIsUTF8 != 0) else {
+        guard self.isNamed(header[30..<(30 + nameByteCount)], isUTF8: flags & ZipRecord.utf8NameFlag != 0) else {
             throw self.mismatchError("name")
         }
-        let extra = ZipExtraFields(UnsafeRawBufferPointer(rebasing: header[(30 + nameCount)...]))
+        let extra = ZipExtraFields(UnsafeRawBufferPointer(rebasing: header[(30 + nameByteCount)...]))
         guard (flags ^ self.flags) & ZipEncryption.flags == 0, self.encryption?.isDeclared(in: extra) != false else {
             throw self.mismatchError("encryption")
         }
         let start = self.localOffset + Int64(header.count)
         let (declaredEnd, overflows) = start.addingReportingOverflow(self.compressedByteCount)
-        guard !overflows, declaredEnd <= surroundings.next, surroundings.precedingEnd <= self.localOffset else {
+        guard !overflows, declaredEnd <= surroundings.nextRecordOffset,
+            surroundings.precedingEndOffset <= self.localOffset
+        else {
             throw BlobError(
                 .inconsistent, "The member overlaps another part of the zip archive.",
                 byteOffset: self.localOffset)
@@ -122,9 +124,11 @@ struct ZipEntry: Equatable {
             numbers.byteCount == UInt64(self.byteCount)
             && numbers.compressedByteCount == UInt64(self.compressedByteCount)
         guard hasLengths || isDeferred && numbers.matches(self) else { throw self.mismatchError("length") }
-        self.unwrapLengths(before: surroundings.next - declaredEnd)
+        self.unwrapLengths(before: surroundings.nextRecordOffset - declaredEnd)
         let end = start + self.compressedByteCount
-        if !hasChecksum || !hasLengths { try self.checkDescriptor(scanner, at: end, before: surroundings.next) }
+        if !hasChecksum || !hasLengths {
+            try self.checkDescriptor(scanner, at: end, before: surroundings.nextRecordOffset)
+        }
         return start..<end
     }
 
@@ -134,14 +138,14 @@ struct ZipEntry: Equatable {
         let (wraps, rest) = gap.quotientAndRemainder(dividingBy: WrappedLength.modulus)
         guard !self.hasZip64Field, wraps > 0, rest <= 24 else { return }
         self.compressedByteCount += gap - rest
-        if self.decrypted.method == ZipStream.Method.stored.rawValue { self.byteCount += gap - rest }
+        if self.decryptedForm.method == ZipStream.Method.stored.rawValue { self.byteCount += gap - rest }
     }
 
     /// Returns true if a local header has the same name, considering that each of the two headers declares its own
     /// encoding.
     private func isNamed(_ name: Slice<UnsafeRawBufferPointer>, isUTF8: Bool) -> Bool {
         if name.elementsEqual(self.rawName) { return true }
-        guard isUTF8 != (self.flags & ZipRecord.nameIsUTF8 != 0) else { return false }
+        guard isUTF8 != (self.flags & ZipRecord.utf8NameFlag != 0) else { return false }
         return isUTF8
             ? name.elementsEqual(CodePage437.decode(self.rawName))
             : CodePage437.decode(name) == self.rawName
@@ -211,9 +215,9 @@ struct ZipEntry: Equatable {
 struct ZipMemberBounds: Equatable {
     /// The lowest offset at which all earlier members may have ended; the maximum if another member has the same local
     /// header.
-    var precedingEnd: Int64
+    var precedingEndOffset: Int64
     /// The offset of the next local header, or of the directory.
-    var next: Int64
+    var nextRecordOffset: Int64
 }
 
 /// The encryption of a member of a zip.

@@ -7,11 +7,11 @@ struct ZipRecord {
     static let fixedByteCount = 46
 
     /// General purpose bit 11, which marks a name as UTF-8 (4.4.4).
-    static let nameIsUTF8: UInt16 = 1 << 11
+    static let utf8NameFlag: UInt16 = 1 << 11
 
     let bytes: UnsafeRawBufferPointer
-    private let nameCount: Int
-    private let extraCount: Int
+    private let nameByteCount: Int
+    private let extraByteCount: Int
 
     let byteCount: Int64
     let compressedByteCount: Int64
@@ -30,13 +30,14 @@ struct ZipRecord {
     @inline(__always)
     init?(_ bytes: UnsafeRawBufferPointer, shift: Int64) {
         self.bytes = bytes
-        self.nameCount = Int(bytes.number16(at: 28))
-        self.extraCount = Int(bytes.number16(at: 30))
+        self.nameByteCount = Int(bytes.number16(at: 28))
+        self.extraByteCount = Int(bytes.number16(at: 30))
         var numbers = Zip64Numbers(
             byteCount: UInt64(bytes.number32(at: 24)), compressedByteCount: UInt64(bytes.number32(at: 20)),
             localOffset: UInt64(bytes.number32(at: 42)))
         if numbers.areMissing {
-            let extra = bytes[Self.fixedByteCount + self.nameCount..<Self.fixedByteCount + self.nameCount + extraCount]
+            let extra = bytes[
+                Self.fixedByteCount + self.nameByteCount..<Self.fixedByteCount + self.nameByteCount + extraByteCount]
             numbers.fill(from: ZipExtraFields(UnsafeRawBufferPointer(rebasing: extra)))
         }
         guard let byteCount = Int64(exactly: numbers.byteCount),
@@ -53,14 +54,14 @@ struct ZipRecord {
     /// The range from the local header to the end of the data and of a data descriptor, assuming that the extra fields
     /// of the header are not much longer than the extra fields of this entry.
     var likelyRange: Range<Int64> {
-        let headerByteCount = Int64(30 + self.nameCount + self.extraCount + 96)
+        let headerByteCount = Int64(30 + self.nameByteCount + self.extraByteCount + 96)
         let (end, overflows) = self.localOffset.addingReportingOverflow(headerByteCount + self.compressedByteCount)
         return self.localOffset..<(overflows ? .max : end)
     }
 
     /// The bytes of the name in the directory and the local header.
     var rawName: UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: self.bytes[Self.fixedByteCount..<Self.fixedByteCount + self.nameCount])
+        UnsafeRawBufferPointer(rebasing: self.bytes[Self.fixedByteCount..<Self.fixedByteCount + self.nameByteCount])
     }
 
     /// The name of the member, from the Unicode Path field if the entry has one.
@@ -78,7 +79,7 @@ struct ZipRecord {
     }
 
     private var storedName: UnsafeRawBufferPointer {
-        self.extraCount > 0 ? self.unicodeName ?? self.rawName : self.rawName
+        self.extraByteCount > 0 ? self.unicodeName ?? self.rawName : self.rawName
     }
 
     private func hasBackslashes(_ name: UnsafeRawBufferPointer) -> Bool {
@@ -94,8 +95,8 @@ struct ZipRecord {
     }
 
     var extraFields: ZipExtraFields {
-        let start = Self.fixedByteCount + self.nameCount
-        return ZipExtraFields(UnsafeRawBufferPointer(rebasing: self.bytes[start..<start + self.extraCount]))
+        let start = Self.fixedByteCount + self.nameByteCount
+        return ZipExtraFields(UnsafeRawBufferPointer(rebasing: self.bytes[start..<start + self.extraByteCount]))
     }
 
     /// The system that defines ``externalAttributes`` (4.4.2).
@@ -109,8 +110,8 @@ struct ZipRecord {
 
     /// The lowest offset at which the member can end: after a local header of at least 30 bytes, the name and the
     /// compressed bytes.
-    var minimumEnd: Int64 {
-        let (end, overflows) = (self.localOffset + 30 + Int64(self.nameCount))
+    var minimumEndOffset: Int64 {
+        let (end, overflows) = (self.localOffset + 30 + Int64(self.nameByteCount))
             .addingReportingOverflow(self.compressedByteCount)
         return overflows ? .max : end
     }
@@ -130,7 +131,7 @@ struct ZipRecord {
     func isShown(as name: [UInt8]) -> Bool {
         let own = self.name.prefix { $0 != 0 }
         if own.elementsEqual(name) { return true }
-        guard self.flags & Self.nameIsUTF8 == 0, name.contains(where: { $0 >= 0x80 }) else { return false }
+        guard self.flags & Self.utf8NameFlag == 0, name.contains(where: { $0 >= 0x80 }) else { return false }
         return String(validating: own, as: UTF8.self) == nil && CodePage437.decode(own) == name
     }
 

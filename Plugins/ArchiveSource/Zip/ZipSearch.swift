@@ -6,7 +6,7 @@ import BlobDeflate
 /// Needs memory per member only if the directory is not in the order of the bytes.
 struct ZipSearch {
     /// A member and the range of its bytes.
-    struct Found {
+    struct FoundEntry {
         let entry: ZipEntry
         /// The range of the compressed bytes in the base, after the check of the local header.
         let data: Range<Int64>
@@ -28,13 +28,13 @@ struct ZipSearch {
     ///   - extents: The extents of the members in the table; nil if no members overlap.
     func open(
         _ known: MemberTable.Record? = nil, overlapping extents: ZipExtents? = nil
-    ) throws(BlobError) -> Found {
+    ) throws(BlobError) -> FoundEntry {
         guard let pass else {
             let directory = try ZipDirectory(self.base, self.context)
             return try self.open(known, extents, directory, directory.scanner)
         }
         return try pass.withLease(over: self.base, self.context) { lease throws(BlobError) in
-            var found: Found
+            var found: FoundEntry
             if known == nil, case .index(let index) = self.selector {
                 // In a pass, members are usually read by index; a search for each member would require a pass over all
                 // entries.
@@ -54,15 +54,15 @@ struct ZipSearch {
 
     private func open(
         _ known: MemberTable.Record?, _ extents: ZipExtents?, _ directory: ZipDirectory, _ scanner: ArchiveScanner
-    ) throws(BlobError) -> Found {
+    ) throws(BlobError) -> FoundEntry {
         if let known {
-            var records = directory.records(from: known.place)
+            var records = directory.records(from: known.entryOffset)
             guard let record = try records.next(), record.isNamed(known.member.name) else {
-                throw .staleTable
+                throw .staleTableError
             }
             let around =
                 extents?.bounds(at: record.localOffset)
-                ?? ZipMemberBounds(precedingEnd: 0, next: directory.range.lowerBound)
+                ?? ZipMemberBounds(precedingEndOffset: 0, nextRecordOffset: directory.range.lowerBound)
             return try Self.open(ZipEntry(record, index: known.member.index), within: around, scanner)
         }
         let (entry, surroundings) = try self.find(directory)
@@ -72,19 +72,19 @@ struct ZipSearch {
     /// Checks the local header of a known member.
     static func open(
         _ entry: ZipEntry, within surroundings: ZipMemberBounds, _ scanner: ArchiveScanner
-    ) throws(BlobError) -> Found {
+    ) throws(BlobError) -> FoundEntry {
         guard entry.encryption != .unsupported else {
             throw BlobError(.encrypted, "The member is encrypted with a method that is not supported.")
         }
         var entry = entry
         let data = try entry.locate(scanner, within: surroundings)
         try entry.member.checkKind()
-        guard entry.decrypted.compressedByteCount >= 0 else {
+        guard entry.decryptedForm.compressedByteCount >= 0 else {
             throw BlobError(
                 .corrupted, "The encrypted member is shorter than the data that its encryption requires.",
                 byteOffset: data.lowerBound)
         }
-        return Found(entry: entry, data: data, scanner: scanner)
+        return FoundEntry(entry: entry, data: data, scanner: scanner)
     }
 
     private func find(_ directory: ZipDirectory) throws(BlobError) -> (ZipEntry, ZipMemberBounds) {
@@ -101,8 +101,8 @@ struct ZipSearch {
     ) throws(BlobError) -> (ZipEntry, ZipMemberBounds)? {
         var found: ZipEntry?
         var (count, index) = (0, 0)
-        var before = Neighbours(next: directory.range.lowerBound)
-        var around = Neighbours(next: directory.range.lowerBound)
+        var before = Neighbours(nextRecordOffset: directory.range.lowerBound)
+        var around = Neighbours(nextRecordOffset: directory.range.lowerBound)
         var records = directory.records()
         while let record = try records.next() {
             if let found {
@@ -124,7 +124,11 @@ struct ZipSearch {
         guard before.highest < found.localOffset else {
             return (found, try directory.extents(self.context).bounds(at: found.localOffset))
         }
-        return (found, ZipMemberBounds(precedingEnd: max(before.end, around.end), next: around.next))
+        return (
+            found,
+            ZipMemberBounds(
+                precedingEndOffset: max(before.endOffset, around.endOffset), nextRecordOffset: around.nextRecordOffset)
+        )
     }
 
     private func matches(_ record: ZipRecord, _ index: Int) -> Bool {
@@ -138,26 +142,26 @@ struct ZipSearch {
     private struct Neighbours {
         /// The highest offset of a local header among the members before the requested member.
         var highest: Int64 = -1
-        var end: Int64 = 0
-        var next: Int64
+        var endOffset: Int64 = 0
+        var nextRecordOffset: Int64
 
         mutating func add(_ record: ZipRecord) {
             self.highest = max(self.highest, record.localOffset)
-            self.end = max(self.end, record.minimumEnd)
+            self.endOffset = max(self.endOffset, record.minimumEndOffset)
         }
 
         mutating func add(_ record: ZipRecord, around entry: ZipEntry) {
             if record.localOffset > entry.localOffset {
-                self.next = min(self.next, record.localOffset)
+                self.nextRecordOffset = min(self.nextRecordOffset, record.localOffset)
             } else if record.localOffset < entry.localOffset || !entry.isSame(as: record) {
                 // Another member at the same offset ends after this member begins, which is reported as an overlap.
-                self.end = max(self.end, record.minimumEnd)
+                self.endOffset = max(self.endOffset, record.minimumEndOffset)
             }
         }
     }
 }
 
-extension ZipSearch.Found {
+extension ZipSearch.FoundEntry {
     /// Returns the bytes of the member, encrypted or not.
     func makeBody(
         _ info: BlobInfo, over base: any BlobInputStreamDataSource, _ context: BlobContext
@@ -184,7 +188,7 @@ extension ZipSearch.Found {
         var data: any BlobInputStreamDataSource = base.slice(self.data)
         if self.entry.method == Self.xz { data = InspectedSource(base: data, inspector: XzInspector(context)) }
         let source = self.entry.singleMemberZip(over: data)
-        let found = try MemberSearch.Found(
+        let found = try MemberSearch.FoundEntry(
             onlyMemberOf: source, context, checksum: self.entry.hasChecksum ? self.entry.checksum : nil)
         return .stream(MemberStream(found, info: info, format: .zip, context), startingAt: 0)
     }
@@ -222,7 +226,7 @@ extension ZipSearch.Found {
         guard !password.isEmpty, !password.utf8.contains(0) else {
             throw BlobError(.encrypted, "The password of an encrypted member must not be empty or contain a zero byte.")
         }
-        let decrypted = self.entry.decrypted
+        let decrypted = self.entry.decryptedForm
         let range = 0..<decrypted.compressedByteCount
         let bytes = DecryptedBytes(
             encryptedZip: self.entry.encryptedForm.singleMemberZip(over: base.slice(self.data)),
@@ -239,11 +243,12 @@ extension ZipSearch.Found {
             let scanner = try ArchiveScanner(bytes, context)
             // The first read detects a wrong password.
             _ = try scanner.bytes(at: 0, count: 1)
-            let found = ZipSearch.Found(entry: decrypted, data: range, scanner: scanner)
+            let found = ZipSearch.FoundEntry(entry: decrypted, data: range, scanner: scanner)
             let body = try found.makePlainBody(info, over: bytes, context)
             // A walker reads the encrypted bytes to their end itself.
             let isWalked = if case .stream(let stream, _) = body { stream is MemberStream } else { false }
-            let check = DecryptedMember(encrypted: isWalked ? nil : scanner, start: start, reportEnd: reportEnd)
+            let check = DecryptedMember(
+                encryptedScanner: isWalked ? nil : scanner, startOffset: start, reportEnd: reportEnd)
             return .inspected(try BlobReader(body, BlobOpening(context: context)), check, startingAt: 0)
         } catch {
             throw error.describingDecryption(start)
@@ -264,7 +269,7 @@ extension BlobError {
     }
 }
 
-extension MemberSearch.Found {
+extension MemberSearch.FoundEntry {
     /// Finds the only member of a generated zip.
     fileprivate init(
         onlyMemberOf zip: any BlobInputStreamDataSource, _ context: BlobContext, checksum: UInt32? = nil,
@@ -288,7 +293,8 @@ private struct DecryptedBytes: BlobInputStreamDataSource {
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: self.byteCount) }
 
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
-        let found = try MemberSearch.Found(onlyMemberOf: self.encryptedZip, opening.context, password: self.password)
+        let found = try MemberSearch.FoundEntry(
+            onlyMemberOf: self.encryptedZip, opening.context, password: self.password)
         let info = self.describe(opening.context)
         return .stream(MemberStream(found, info: info, format: .zip), startingAt: 0)
     }
@@ -298,20 +304,22 @@ private struct DecryptedBytes: BlobInputStreamDataSource {
 /// reported.
 private struct DecryptedMember: BlobInspector {
     /// The scanner of the encrypted bytes; nil if they are always read to their end.
-    let encrypted: ArchiveScanner?
+    let encryptedScanner: ArchiveScanner?
     /// The offset in the archive of the first encrypted byte.
-    let start: Int64
+    let startOffset: Int64
     let reportEnd: () -> Void
 
     func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
         if isLast {
-            do throws(BlobError) { try self.encrypted?.drain() } catch { throw error.describingDecryption(self.start) }
+            do throws(BlobError) { try self.encryptedScanner?.drain() } catch {
+                throw error.describingDecryption(self.startOffset)
+            }
             self.reportEnd()
         }
         return 0..<bytes.byteCount
     }
 
-    func reportedError(_ error: BlobError) -> BlobError { error.describingDecryption(self.start) }
+    func reportedError(_ error: BlobError) -> BlobError { error.describingDecryption(self.startOffset) }
 }
 
 /// The detection of lengths of 4 GiB or more, which a writer without zip64, such as the archiver of macOS, stores
@@ -328,7 +336,7 @@ enum WrappedLength {
     /// Its length is then unknown until its end, where it must match modulo 2^32, and the checksum must match.
     ///
     /// Otherwise, the length in the directory is used, and reading the member throws if it is longer.
-    static func isLikely(of found: ZipSearch.Found) throws(BlobError) -> Bool {
+    static func isLikely(of found: ZipSearch.FoundEntry) throws(BlobError) -> Bool {
         let entry = found.entry
         guard ZipStream.Method(rawValue: entry.method) == .deflated, entry.encryption == nil, !entry.hasZip64Field,
             entry.byteCount / Self.modulus == 0,
@@ -341,7 +349,7 @@ enum WrappedLength {
     }
 
     /// Returns the ratio of decoded to compressed bytes at the beginning of the member; 1 for damaged data.
-    private static func sampledRatio(of found: ZipSearch.Found) throws(BlobError) -> Double {
+    private static func sampledRatio(of found: ZipSearch.FoundEntry) throws(BlobError) -> Double {
         let sample = try found.scanner.bytes(
             at: found.data.lowerBound, count: Int(min(Self.sampleByteCount, Int64(found.data.count))))
         var (rest, decodedCount) = (sample, 0)

@@ -25,7 +25,7 @@ final class ZipStream: BlobByteStream {
     private var failure: BlobError?
 
     init(
-        _ found: ZipSearch.Found, _ method: Method, info: BlobInfo, _ context: BlobContext
+        _ found: ZipSearch.FoundEntry, _ method: Method, info: BlobInfo, _ context: BlobContext
     ) throws(BlobError) {
         // Without a length in the info, the length in the directory may be modulo 2^32.
         self.sum = ZipEntrySum(found.entry, isWrapped: info.byteCount == nil)
@@ -68,7 +68,7 @@ final class ZipStream: BlobByteStream {
     /// Copies stored bytes; appends nothing at the end of the member.
     private func copy(into output: inout OutputRawSpan) throws(BlobError) {
         guard let scanner, !self.data.isEmpty else { return }
-        let bytes = try scanner.some(at: self.data.lowerBound, atMost: Int64(self.data.count))
+        let bytes = try scanner.availableBytes(at: self.data.lowerBound, atMost: Int64(self.data.count))
         guard !bytes.isEmpty else { throw self.truncationError }
         let count = output.append(contentsOf: bytes)
         self.data = (self.data.lowerBound + Int64(count))..<self.data.upperBound
@@ -81,7 +81,7 @@ final class ZipStream: BlobByteStream {
         if self.inflater == nil { self.inflater = try Inflater() }
         let start = output.byteCount
         while output.byteCount == start, !self.isInflated {
-            let lent = try scanner.some(at: self.data.lowerBound, atMost: Int64(self.data.count))
+            let lent = try scanner.availableBytes(at: self.data.lowerBound, atMost: Int64(self.data.count))
             guard !lent.isEmpty || self.data.isEmpty else { throw self.truncationError }
             var rest = lent
             self.isInflated = try self.decode(&rest, into: &output)
@@ -106,7 +106,7 @@ final class ZipStream: BlobByteStream {
         }
     }
 
-    private var truncationError: BlobError { .endsWithinMember(at: self.data.lowerBound) }
+    private var truncationError: BlobError { .truncatedMemberError(at: self.data.lowerBound) }
 
     static func earlyEndError(at byteOffset: Int64) -> BlobError {
         BlobError(

@@ -65,7 +65,7 @@ struct AdjustmentDescriptions {
     /// in ``Adjustment/notRenderable(_:)``, never in ``Adjustment/none``.
     func adjustment(of picture: DecodedPicture) -> Adjustment {
         if let recipe {
-            let found = try? Self.checked(.renderable(AdjustmentRecipe(recipe)), picture)
+            let found = try? Self.checkedAdjustment(.renderable(AdjustmentRecipe(recipe)), picture)
             return found ?? .notRenderable([AdjustmentRecipe.formatIdentifier])
         }
         guard self.sidecars[.aae] == nil else { return .notRenderable(["AAE"]) }
@@ -81,7 +81,7 @@ struct AdjustmentDescriptions {
     ///
     /// - Returns: ``Adjustment/none`` for a recipe that only applies the orientation in the metadata, as every viewer
     ///   does.
-    static func checked(_ found: Adjustment, _ picture: DecodedPicture) throws(BlobError) -> Adjustment {
+    static func checkedAdjustment(_ found: Adjustment, _ picture: DecodedPicture) throws(BlobError) -> Adjustment {
         guard case .renderable(let recipe) = found else { return found }
         guard let size = picture.size else {
             throw BlobError(.unsupported, "The size of the picture is unknown.")

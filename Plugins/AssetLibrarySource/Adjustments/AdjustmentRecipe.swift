@@ -21,7 +21,7 @@ package struct AdjustmentRecipe: Hashable, Sendable {
     package init(_ operations: [AdjustmentOperation]) { self.operations = operations }
 
     /// The JSON with sorted keys and without white space, so that equal recipes have equal bytes.
-    var canonical: [UInt8] {
+    var canonicalBytes: [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let document = Document(

@@ -10,7 +10,7 @@ final class RenditionCache: Sendable {
     private static let interval = Duration.seconds(1)
 
     private struct State {
-        var last: (key: Rendering.Key, rendition: Rendition)?
+        var lastRendition: (key: Rendering.Key, rendition: Rendition)?
         var waiters: [Rendering.Key: [WaitSignal]] = [:]
         var rendererVersion: String?
         var byteLimit = RenditionCache.defaultByteLimit
@@ -53,7 +53,7 @@ final class RenditionCache: Sendable {
             case .render:
                 let result = Result { () throws(BlobError) in try render() }
                 let waiters = self.state.withLock { state in
-                    if case .success(let rendition) = result { state.last = (key, rendition) }
+                    if case .success(let rendition) = result { state.lastRendition = (key, rendition) }
                     return state.waiters.removeValue(forKey: key) ?? []
                 }
                 for waiter in waiters { waiter.signal() }
@@ -63,7 +63,7 @@ final class RenditionCache: Sendable {
     }
 
     private func step(_ key: Rendering.Key, _ state: inout State) -> Step {
-        if let last = state.last, last.key == key { return .use(last.rendition) }
+        if let last = state.lastRendition, last.key == key { return .use(last.rendition) }
         guard state.waiters[key] != nil else {
             state.waiters[key] = []
             return .render

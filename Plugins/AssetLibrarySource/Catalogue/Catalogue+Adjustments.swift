@@ -34,7 +34,7 @@ extension Catalogue {
             for row in try Row.fetchAll(statement, arguments: [try asset.value("id", as: Int64.self)]) {
                 let sidecar = CheckedRow(row, of: "sidecar")
                 guard let kind = AdjustmentDescriptions.SidecarKind(rawValue: try sidecar.value("kind")) else {
-                    throw sidecar.corrupted("kind")
+                    throw sidecar.corruptionError("kind")
                 }
                 descriptions.sidecars[kind] = Array(try sidecar.value("content", as: Data.self))
             }
@@ -45,7 +45,7 @@ extension Catalogue {
     /// Sets or removes the library's own recipe for an asset, and increments the asset's generation; returns false if
     /// the recipe is unchanged.
     static func setRecipe(_ recipe: AdjustmentRecipe?, of id: UUID, _ db: Database) throws -> Bool {
-        let text = recipe.map { String(decoding: $0.canonical, as: UTF8.self) }
+        let text = recipe.map { String(decoding: $0.canonicalBytes, as: UTF8.self) }
         try db.execute(
             sql: """
                 UPDATE asset SET adjustment = ?1, generation = generation + 1
@@ -83,7 +83,7 @@ extension Catalogue {
             let render = CheckedRow(row, of: "render")
             guard let id = UUID(uuidString: try render.value("uuid")),
                 let shown = UUID(uuidString: try render.value("shown_uuid"))
-            else { throw render.corrupted("uuid") }
+            else { throw render.corruptionError("uuid") }
             let digest: Data = try render.value("adjustment_sha256")
             renders[id] = JournalRender(id: shown, adjustment: Array(digest).hexadecimal)
         }

@@ -231,7 +231,7 @@ extension Catalogue {
         try self.write { db in
             try db.execute(
                 sql: "UPDATE original SET block_sha256 = ? WHERE sha256 = ?",
-                arguments: [Data(blocks.stored(sha256: asset.sha256)), Data(asset.sha256)])
+                arguments: [Data(blocks.serialized(sha256: asset.sha256)), Data(asset.sha256)])
         }
     }
 
@@ -241,7 +241,8 @@ extension Catalogue {
     private static let factsVersion = 3
 
     /// The condition for originals whose facts have not been read yet.
-    static let lacksFacts = "state = 'present' AND (facts_version IS NULL OR facts_version < \(factsVersion))"
+    static let missingFactsCondition =
+        "state = 'present' AND (facts_version IS NULL OR facts_version < \(factsVersion))"
 
     /// Stores the facts of an original unless they were read before.
     ///
@@ -340,7 +341,7 @@ struct ImportedFile {
             modifiedAt: self.modificationTime)
     }
 
-    var storedBlocks: Data? { self.blocks.map { Data($0.stored(sha256: self.sha256)) } }
+    var storedBlocks: Data? { self.blocks.map { Data($0.serialized(sha256: self.sha256)) } }
 
     /// The length of the descriptions of an adjustment in bytes.
     var descriptionByteCount: Int { self.sidecars.values.reduce(self.embeddedXMP?.count ?? 0) { $0 + $1.count } }
@@ -353,11 +354,11 @@ extension Asset {
     init(_ row: Row) throws {
         let asset = CheckedRow(row, of: "asset")
         let original = CheckedRow(row, of: "original", key: "original_row")
-        guard let id = UUID(uuidString: try asset.value("uuid")) else { throw asset.corrupted("uuid") }
+        guard let id = UUID(uuidString: try asset.value("uuid")) else { throw asset.corruptionError("uuid") }
         let sha256: Data = try original.value("sha256")
-        guard sha256.count == 32 else { throw original.corrupted("sha256") }
+        guard sha256.count == 32 else { throw original.corruptionError("sha256") }
         let byteCount: Int64 = try original.value("byte_size")
-        guard byteCount >= 0 else { throw original.corrupted("byte_size") }
+        guard byteCount >= 0 else { throw original.corruptionError("byte_size") }
         var media = MediaDescription()
         for column in MediaColumn.all { try column.read(original, &media) }
         let place = (media.latitude, media.longitude)

@@ -23,7 +23,7 @@ struct CheckedRow {
     func value<Value: DatabaseValueConvertible>(
         _ column: String, as type: Value.Type = Value.self
     ) throws(BlobError) -> Value {
-        guard let value = Value.fromDatabaseValue(self.stored(column)) else { throw self.corrupted(column) }
+        guard let value = Value.fromDatabaseValue(self.storedValue(column)) else { throw self.corruptionError(column) }
         return value
     }
 
@@ -33,7 +33,7 @@ struct CheckedRow {
     func optionalValue<Value: DatabaseValueConvertible>(
         _ column: String, as type: Value.Type = Value.self
     ) throws(BlobError) -> Value? {
-        self.stored(column).isNull ? nil : try self.value(column)
+        self.storedValue(column).isNull ? nil : try self.value(column)
     }
 
     /// Returns true if the state of an original is `missing`.
@@ -41,21 +41,21 @@ struct CheckedRow {
         switch try self.value("state", as: String.self) {
         case "present": return false
         case "missing": return true
-        default: throw self.corrupted("state")
+        default: throw self.corruptionError("state")
         }
     }
 
     /// Returns the error for a column with an invalid value.
-    func corrupted(_ column: String) -> BlobError {
+    func corruptionError(_ column: String) -> BlobError {
         let content =
-            switch self.stored(column).storage {
+            switch self.storedValue(column).storage {
             case .null: "NULL"
             case .int64: "an integer"
             case .double: "a floating-point number"
             case .string: "text"
             case .blob(let data): "\(data.count) bytes"
             }
-        let number = Int64.fromDatabaseValue(self.stored(self.key)).map(String.init) ?? "?"
+        let number = Int64.fromDatabaseValue(self.storedValue(self.key)).map(String.init) ?? "?"
         return BlobError(
             .corrupted,
             "The catalogue contains an invalid value (\(content)) in column '\(column)', row \(number) of "
@@ -63,6 +63,6 @@ struct CheckedRow {
         )
     }
 
-    private func stored(_ column: String) -> DatabaseValue { self.row[column] ?? .null }
+    private func storedValue(_ column: String) -> DatabaseValue { self.row[column] ?? .null }
 }
 #endif

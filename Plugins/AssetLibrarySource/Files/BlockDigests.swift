@@ -31,12 +31,12 @@ struct BlockDigests: Equatable, Sendable {
         let digests = stored.prefix(max(0, stored.count - Self.digestByteCount))
         guard Int64(digests.count) == count * Int64(Self.digestByteCount) else { return nil }
         self.digests = Array(digests)
-        guard self.stored(sha256: sha256) == stored else { return nil }
+        guard self.serialized(sha256: sha256) == stored else { return nil }
     }
 
     /// Returns the bytes to store in the catalogue: the digests, followed by a SHA-256 over the original's digest and
     /// all block digests, which binds them together.
-    func stored(sha256: [UInt8]) -> [UInt8] { self.digests + (sha256 + self.digests).sha256 }
+    func serialized(sha256: [UInt8]) -> [UInt8] { self.digests + (sha256 + self.digests).sha256 }
 
     /// Returns the digest of the block with this number, counting from 0; empty past the last block.
     subscript(_ block: Int) -> ArraySlice<UInt8> {

@@ -31,30 +31,30 @@ final class Folder {
     /// - Throws: ``BlobError/Code/notFound`` if the folder does not exist; ``BlobError/Code/unsupported`` for a link or
     ///   a file.
     func folder(named name: String) throws(BlobError) -> Folder {
-        try Folder(name, O_NOFOLLOW, in: self.descriptor.number, path: "\(self.path)/\(name)")
+        try Folder(name, O_NOFOLLOW, in: self.descriptor.rawValue, path: "\(self.path)/\(name)")
     }
 
     /// Opens a folder in this folder, creating it if it does not exist.
     func makeFolder(named name: String) throws(BlobError) -> Folder {
-        guard mkdirat(self.descriptor.number, name, 0o777) == 0 || errno == EEXIST else {
+        guard mkdirat(self.descriptor.rawValue, name, 0o777) == 0 || errno == EEXIST else {
             throw self.failure("Could not create the folder", name)
         }
         return try self.folder(named: name)
     }
 
     /// The flags of ``openFile(named:_:)`` for a new file, whose name must not exist.
-    static let new = O_RDWR | O_CREAT | O_EXCL
+    static let creationFlags = O_RDWR | O_CREAT | O_EXCL
 
     /// Opens a file; with the flag `O_CREAT`, creates it if it does not exist.
     func openFile(named name: String, _ flags: CInt = O_RDONLY) throws(BlobError) -> Descriptor {
         try Descriptor(
-            name, flags | O_NOFOLLOW, permissions: 0o644, in: self.descriptor.number,
+            name, flags | O_NOFOLLOW, permissions: 0o644, in: self.descriptor.rawValue,
             doing: "Could not open or create \(self.path)/\(name)")
     }
 
     /// Replaces a file with another file of this folder, and synchronises the folder.
     func replaceFile(named name: String, by other: String) throws(BlobError) {
-        guard renameat(self.descriptor.number, other, self.descriptor.number, name) == 0 else {
+        guard renameat(self.descriptor.rawValue, other, self.descriptor.rawValue, name) == 0 else {
             throw self.failure("Could not replace", name)
         }
         try self.synchronise()
@@ -68,7 +68,7 @@ final class Folder {
 
     /// Removes a file, if it exists.
     func removeFile(named name: String) throws(BlobError) {
-        guard unlinkat(self.descriptor.number, name, 0) == 0 || errno == ENOENT else {
+        guard unlinkat(self.descriptor.rawValue, name, 0) == 0 || errno == ENOENT else {
             throw self.failure("Could not remove", name)
         }
     }
@@ -77,7 +77,7 @@ final class Folder {
     ///
     /// - Returns: False, without any change, if the new name already exists.
     func moveFile(named name: String, to folder: Folder, as newName: String) throws(BlobError) -> Bool {
-        if blob_rename_new(self.descriptor.number, name, folder.descriptor.number, newName) == 0 { return true }
+        if blob_rename_new(self.descriptor.rawValue, name, folder.descriptor.rawValue, newName) == 0 { return true }
         guard errno == EEXIST else {
             throw BlobError(systemError: errno, doing: "Could not move \(self.path)/\(name) to \(folder.path)")
         }
@@ -86,14 +86,14 @@ final class Folder {
 
     /// Returns all names except names that are not UTF-8, which this library never creates.
     func names() throws(BlobError) -> [String] {
-        try folderEntries(".", in: self.descriptor.number, doing: "Could not read the folder \(self.path)")
+        try folderEntries(".", in: self.descriptor.rawValue, doing: "Could not read the folder \(self.path)")
             .compactMap { String(validating: $0.name, as: UTF8.self) }
     }
 
     /// Synchronises the folder to the disk, so that the names in it survive a power failure.
     func synchronise() throws(BlobError) {
         // Some file systems cannot synchronise folders, and fail with EINVAL.
-        guard retryingOnInterrupt({ fsync(self.descriptor.number) }) == 0 || errno == EINVAL else {
+        guard retryingOnInterrupt({ fsync(self.descriptor.rawValue) }) == 0 || errno == EINVAL else {
             throw BlobError(systemError: errno, doing: "Could not synchronise \(self.path)")
         }
     }

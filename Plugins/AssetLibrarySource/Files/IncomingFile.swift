@@ -23,7 +23,7 @@ final class IncomingFile {
     init(_ folders: OriginalsFolder, _ id: UUID) throws(BlobError) {
         self.folders = folders
         self.name = Self.name(for: id)
-        self.file = try folders.incoming.openFile(named: self.name, Folder.new)
+        self.file = try folders.incoming.openFile(named: self.name, Folder.creationFlags)
         self.place = .incoming
     }
 
@@ -34,7 +34,7 @@ final class IncomingFile {
     private var path: String { "\(self.folders.incoming.path)/\(self.name)" }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        try writeAll(bytes, to: self.file.number, named: self.path)
+        try writeAll(bytes, to: self.file.rawValue, named: self.path)
     }
 
     /// Opens the file again, for reading only, so that a process that receives the descriptor cannot change it.
@@ -83,7 +83,7 @@ struct LibraryMarker {
     init(_ folders: OriginalsFolder) throws(BlobError) {
         self.folder = folders.incoming
         self.name = Self.name(for: UUID())
-        _ = try self.folder.openFile(named: self.name, Folder.new)
+        _ = try self.folder.openFile(named: self.name, Folder.creationFlags)
         try self.folder.synchronise()
     }
 

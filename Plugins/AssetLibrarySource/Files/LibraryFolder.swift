@@ -108,7 +108,7 @@ struct LibraryFolder: Sendable {
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` if the folder contains anything except the remains of an
     ///   interrupted creation.
-    func make() throws(BlobError) {
+    func create() throws(BlobError) {
         var folders = [URL(fileURLWithPath: self.path, isDirectory: true)]
         while let missing = folders.last, missing.path != "/", !FileManager.default.fileExists(atPath: missing.path) {
             folders.append(missing.deletingLastPathComponent())

@@ -12,7 +12,7 @@ final class OriginalFile {
     private let file: Descriptor
 
     /// The descriptor for system calls and for other processes.
-    var descriptor: CInt { self.file.number }
+    var descriptor: CInt { self.file.rawValue }
 
     /// Opens the regular file at `path`, which must not be a link.
     convenience init(_ path: String) throws(BlobError) { try self.init(path: Array(path.utf8)) }

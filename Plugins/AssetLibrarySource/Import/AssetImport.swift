@@ -298,7 +298,7 @@ public final class AssetImport {
         if let path = source.filePath {
             file.modificationTime = try? FileStatus(ofFileAt: path).modificationTime
             if format?.mediaType.hasPrefix("image/") == true {
-                file.sidecars = try BlobError.naming("open") { try Sidecar.beside(path) }
+                file.sidecars = try BlobError.naming("open") { try Sidecar.sidecars(beside: path) }
             }
         }
         return file

@@ -14,7 +14,7 @@ package struct ImportOrigin: Sendable {
     /// The time zone of ``captureDate``.
     package var captureOffset: String?
     /// The location for a file that contains no location, in degrees north and east.
-    package var place: (latitude: Double, longitude: Double)?
+    package var location: (latitude: Double, longitude: Double)?
 
     /// The name for the asset.
     package var title: String?
@@ -69,8 +69,8 @@ package struct ImportOrigin: Sendable {
 
     func setExternalFacts(ofOriginal sha256: Data, replaces: Bool = false, _ db: Database) throws {
         try Catalogue.setExternalFacts(
-            captureDate: self.captureDate, offset: self.captureOffset, latitude: self.place?.latitude,
-            longitude: self.place?.longitude, ofOriginal: sha256, replaces: replaces, db)
+            captureDate: self.captureDate, offset: self.captureOffset, latitude: self.location?.latitude,
+            longitude: self.location?.longitude, ofOriginal: sha256, replaces: replaces, db)
     }
 
     /// Stores the name and the facts from a document, replacing the known values.
@@ -107,7 +107,7 @@ extension AssetLibrary {
         let known = try self.catalogue.adjustment(of: asset.id).descriptions.sidecars
         // Unchanged sidecars must not undo later settings. If two files have the same bytes, each keeps its own
         // sidecars.
-        return try Sidecar.beside(origin.path, changedAfter: Self.importTime(of: asset)).filter {
+        return try Sidecar.sidecars(beside: origin.path, changedAfter: Self.importTime(of: asset)).filter {
             known[$0.key] != $0.value
         }
     }
@@ -137,14 +137,14 @@ extension AssetLibrary {
         // rarely are in UTC.
         let mayBeGiven = asset.media.captureDate == nil || asset.media.captureOffset == "+00:00"
         if !mayBeGiven || changed.captureDate == asset.media.captureDate { changed.captureDate = nil }
-        let isKnown = changed.place.map { $0 == asset.media.latitude && $1 == asset.media.longitude } ?? true
-        if isKnown || !mayBeGiven && asset.media.latitude != nil { changed.place = nil }
-        if changed.captureDate != nil || changed.place != nil {
+        let isKnown = changed.location.map { $0 == asset.media.latitude && $1 == asset.media.longitude } ?? true
+        if isKnown || !mayBeGiven && asset.media.latitude != nil { changed.location = nil }
+        if changed.captureDate != nil || changed.location != nil {
             let own = try own()
             if own.captureDate != nil { changed.captureDate = nil }
-            if own.latitude != nil { changed.place = nil }
+            if own.latitude != nil { changed.location = nil }
         }
-        return changed.title == nil && changed.captureDate == nil && changed.place == nil ? nil : changed
+        return changed.title == nil && changed.captureDate == nil && changed.location == nil ? nil : changed
     }
 
     /// Returns the asset of a file that was imported before and has not been touched since; nil for any other file.

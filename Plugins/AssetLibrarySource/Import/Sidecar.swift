@@ -14,8 +14,8 @@ enum Sidecar {
     ///
     /// - Parameter time: The time after which a sidecar must have changed to be included, in nanoseconds since 1970.
     /// - Throws: Errors reading an existing sidecar.
-    static func beside(
-        _ path: [UInt8], changedAfter time: Int64 = .min
+    static func sidecars(
+        beside path: [UInt8], changedAfter time: Int64 = .min
     ) throws(BlobError) -> [AdjustmentDescriptions.SidecarKind: [UInt8]] {
         var found: [AdjustmentDescriptions.SidecarKind: [UInt8]] = [:]
         let name = path.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0
@@ -87,7 +87,7 @@ package struct TakeoutDocument {
     /// The date in UTC, in the form of Exif: `2024:05:01 12:30:59`.
     package let captureDate: String?
     /// The location in degrees north and east; nil if unknown.
-    package let place: (latitude: Double, longitude: Double)?
+    package let location: (latitude: Double, longitude: Double)?
 
     private struct Document: Decodable {
         struct Time: Decodable { let timestamp: String? }
@@ -113,7 +113,7 @@ package struct TakeoutDocument {
         let (latitude, longitude) = (document.geoData?.latitude ?? 0, document.geoData?.longitude ?? 0)
         // Zero, zero means that the location is unknown.
         let isPlace = (latitude != 0 || longitude != 0) && abs(latitude) <= 90 && abs(longitude) <= 180
-        self.place = isPlace ? (latitude, longitude) : nil
+        self.location = isPlace ? (latitude, longitude) : nil
     }
 
     /// Returns the name of the document for a photo among the names in a folder; nil if not found.

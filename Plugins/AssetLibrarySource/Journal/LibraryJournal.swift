@@ -59,7 +59,7 @@ struct LibraryJournal: Sendable {
     /// Removes the bytes after a length.
     func truncate(to byteCount: Int64) throws(BlobError) {
         let file = try Folder(self.folderPath).openFile(named: LibraryFolder.journal, O_RDWR)
-        guard retryingOnInterrupt({ ftruncate(file.number, off_t(byteCount)) }) == 0 else {
+        guard retryingOnInterrupt({ ftruncate(file.rawValue, off_t(byteCount)) }) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not truncate the journal of the library")
         }
         try file.synchronise(doing: "Could not synchronise \(LibraryFolder.journal)")
@@ -78,7 +78,7 @@ struct LibraryJournal: Sendable {
         let torn = last.isEmpty || last == newline ? [] : newline
         let begun = end == 0 ? [JournalEntry.begun(UUID(), after: [])] : []
         let lines = try (begun + entries).reduce(into: torn) { $0 += try $1.line() }
-        try writeAll(lines, to: file.number, named: LibraryFolder.journal)
+        try writeAll(lines, to: file.rawValue, named: LibraryFolder.journal)
         try file.synchronise(doing: "Could not synchronise \(LibraryFolder.journal)")
         if end == 0 { try folder.synchronise() }
         return JournalPlace(byteCount: end + Int64(lines.count), id: self.place.id)
@@ -95,11 +95,11 @@ struct LibraryJournal: Sendable {
     ) throws -> JournalPlace {
         let folder = try Folder(self.folderPath)
         try folder.removeFile(named: Self.newName)
-        let file = try folder.openFile(named: Self.newName, Folder.new)
+        let file = try folder.openFile(named: Self.newName, Folder.creationFlags)
         var byteCount: Int64 = 0
         let append = { (entry: JournalEntry) in
             let line = try entry.line()
-            try writeAll(line, to: file.number, named: Self.newName)
+            try writeAll(line, to: file.rawValue, named: Self.newName)
             byteCount += Int64(line.count)
         }
         let id = UUID()
@@ -178,7 +178,7 @@ struct JournalState {
     /// The assets and items of shared streams, in the order in which they were added.
     private(set) var assets: [JournalAsset] = []
     /// The assets that were removed, regardless of where they were added.
-    private(set) var removed: Set<UUID> = []
+    private(set) var removedAssetIDs: Set<UUID> = []
     /// The new paths of originals, by SHA-256.
     private(set) var paths: [String: String] = [:]
     /// The last descriptions of adjustments, by asset.
@@ -188,18 +188,18 @@ struct JournalState {
     /// The albums, in order of creation.
     private(set) var albums: [JournalAlbum] = []
     /// The assets that were removed from plain albums, by the name of the album; some may have been added again later.
-    private(set) var unlisted: [String: Set<UUID>] = [:]
+    private(set) var removedAlbumEntries: [String: Set<UUID>] = [:]
     /// The number of skipped lines.
     private(set) var skippedLineCount = 0
 
-    private var added = Series<UUID, JournalAsset>()
-    private var listed: [String: Series<UUID, UUID>] = [:]
+    private var addedAssets = Series<UUID, JournalAsset>()
+    private var seriesOfAlbums: [String: Series<UUID, UUID>] = [:]
 
     init(_ journal: LibraryJournal, from byteOffset: Int64 = 0, upTo end: Int64 = .max) throws {
         self.isWhole = byteOffset == 0
         var state = self
         state.skippedLineCount = try journal.forEachEntry(from: byteOffset, upTo: end) { state.apply($0) }
-        state.assets = state.added.values.map { asset in
+        state.assets = state.addedAssets.values.map { asset in
             var asset = asset
             asset.path = state.paths[asset.sha256] ?? asset.path
             return asset
@@ -209,31 +209,31 @@ struct JournalState {
 
     /// The assets that were added to each plain album, in the order in which they were added, keyed by the name of the
     /// album.
-    var lists: [String: [UUID]] { self.listed.mapValues(\.values) }
+    var albumEntries: [String: [UUID]] { self.seriesOfAlbums.mapValues(\.values) }
 
     private mutating func apply(_ entry: JournalEntry) {
         switch entry {
         case .begun: break
         case .added(let asset):
-            self.added.set(asset, for: asset.id)
-            self.removed.remove(asset.id)
+            self.addedAssets.set(asset, for: asset.id)
+            self.removedAssetIDs.remove(asset.id)
         case .moved(let sha256, let path): self.paths[sha256] = path
         case .removed(let id):
-            self.added.remove(id)
+            self.addedAssets.remove(id)
             self.adjustments[id] = nil
-            self.removed.insert(id)
-            for name in Array(self.listed.keys) { self.listed[name]?.remove(id) }
+            self.removedAssetIDs.insert(id)
+            for name in Array(self.seriesOfAlbums.keys) { self.seriesOfAlbums[name]?.remove(id) }
         case .adjusted(let adjustment): self.adjustments[adjustment.id] = adjustment
         case .albumMade(let album): self.albums.append(album)
         case .albumRemoved(let album):
             self.albums.removeAll { $0 == album }
-            (self.listed[album.name], self.unlisted[album.name]) = (nil, nil)
+            (self.seriesOfAlbums[album.name], self.removedAlbumEntries[album.name]) = (nil, nil)
             self.removedAlbums.insert(album)
         case .listed(let id, let name):
-            self.listed[name, default: Series()].set(id, for: id)
+            self.seriesOfAlbums[name, default: Series()].set(id, for: id)
         case .unlisted(let id, let name):
-            self.listed[name]?.remove(id)
-            self.unlisted[name, default: []].insert(id)
+            self.seriesOfAlbums[name]?.remove(id)
+            self.removedAlbumEntries[name, default: []].insert(id)
         }
     }
 }

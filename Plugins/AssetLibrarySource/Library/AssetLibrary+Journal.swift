@@ -85,14 +85,16 @@ extension AssetLibrary {
     /// - Returns: The assets that were not added because their files are missing.
     @discardableResult
     func replay(_ state: JournalState, keepsMissing: Bool, _ db: Database) throws -> [UUID] {
-        for id in state.removed where try Catalogue.containsID(id, db) { _ = try Catalogue.remove(id, db) }
+        for id in state.removedAssetIDs where try Catalogue.containsID(id, db) { _ = try Catalogue.remove(id, db) }
         for album in state.removedAlbums { try Catalogue.deleteAlbum(album, db) }
         for album in state.albums { try Catalogue.insertAlbum(album, db) }
         let undone = try self.replayAssets(state, keepsMissing: keepsMissing, db)
         // If an asset was added to an album again, or a line is damaged, only the catalogue contains the order.
         let hasOrder = state.isWhole && state.skippedLineCount == 0
-        for (name, ids) in state.unlisted { for id in ids { try Catalogue.removeAlbumEntry(id, inAlbum: name, db) } }
-        for (name, ids) in state.lists {
+        for (name, ids) in state.removedAlbumEntries {
+            for id in ids { try Catalogue.removeAlbumEntry(id, inAlbum: name, db) }
+        }
+        for (name, ids) in state.albumEntries {
             if hasOrder { for id in ids { try Catalogue.removeAlbumEntry(id, inAlbum: name, db) } }
             for id in ids { try Catalogue.insertAlbumEntry(id, inAlbum: name, db) }
         }
@@ -191,11 +193,11 @@ extension Catalogue {
     static func forEachJournalEntry(
         after former: JournalState, _ db: Database, _ body: (JournalEntry) throws -> Void
     ) throws {
-        for id in try former.removed.union(self.removedAssets(db)) where try !self.containsID(id, db) {
+        for id in try former.removedAssetIDs.union(self.removedAssets(db)) where try !self.containsID(id, db) {
             try body(.removed(id))
         }
         for album in former.removedAlbums where try !self.hasAlbum(album, db) { try body(.albumRemoved(album)) }
-        for (name, ids) in former.unlisted {
+        for (name, ids) in former.removedAlbumEntries {
             for id in ids where try self.containsID(id, db) { try body(.unlisted(id, album: name)) }
         }
         let albums = try self.albums(db)

@@ -8,22 +8,22 @@ package struct LibraryCheck {
     private let folder: LibraryFolder
     private let url: URL
     private let isDeep: Bool
-    private let repairs: Bool
+    private let repairsProblems: Bool
     private let context: BlobContext
     private let onFinding: (LibraryFinding) throws -> Void
 
     /// - Parameters:
     ///   - isDeep: True to read all originals and verify the digests of all blocks.
-    ///   - repairs: True to repair the library. Only the remains of interrupted imports are removed. Files to which no
-    ///     row refers and damaged originals are quarantined, originals are restored from the quarantine or marked as
-    ///     missing, missing digests are computed, and a lost catalogue is rebuilt from the journal.
+    ///   - repairsProblems: True to repair the library. Only the remains of interrupted imports are removed. Files to
+    ///     which no row refers and damaged originals are quarantined, originals are restored from the quarantine or
+    ///     marked as missing, missing digests are computed, and a lost catalogue is rebuilt from the journal.
     ///   - onFinding: Called for each finding, with the result of its repair.
     package init(
-        of url: URL, isDeep: Bool, repairs: Bool, context: BlobContext = BlobContext(),
+        of url: URL, isDeep: Bool, repairsProblems: Bool, context: BlobContext = BlobContext(),
         onFinding: @escaping (LibraryFinding) throws -> Void
     ) {
         self.folder = LibraryFolder(url)
-        (self.url, self.isDeep, self.repairs) = (url, isDeep, repairs)
+        (self.url, self.isDeep, self.repairsProblems) = (url, isDeep, repairsProblems)
         (self.context, self.onFinding) = (context, onFinding)
     }
 
@@ -38,7 +38,7 @@ package struct LibraryCheck {
             _ = try AssetLibrary(at: self.url)
             return true
         }
-        guard self.repairs else {
+        guard self.repairsProblems else {
             guard let library = try self.checkContent() else { return true }
             // The lock is held while names are listed, but not while originals are read, because imports wait for it.
             guard let lock = try? LibraryLock.exclusive(self.folder) else { return false }
@@ -62,7 +62,7 @@ package struct LibraryCheck {
     /// Checks the catalogue, the originals and the journal; returns nil if the catalogue is unusable.
     private func checkContent() throws -> AssetLibrary? {
         guard try self.checkCatalogue() else { return nil }
-        let library = try AssetLibrary(at: self.url, for: self.repairs ? .writing : .reading, recovers: false)
+        let library = try AssetLibrary(at: self.url, for: self.repairsProblems ? .writing : .reading, recovers: false)
         try self.checkOriginals(library)
         try self.checkJournal(library)
         return library
@@ -77,7 +77,7 @@ package struct LibraryCheck {
     /// Checks the catalogue; returns false if it is unusable.
     private func checkCatalogue() throws -> Bool {
         guard let problem = try self.catalogueProblem() else { return true }
-        let canRebuild = self.repairs && LibraryJournal(self.folder).byteCount > 0
+        let canRebuild = self.repairsProblems && LibraryJournal(self.folder).byteCount > 0
         let lostLineCount = canRebuild ? try CatalogueRebuild(self.folder, self.url).run() : 0
         let loss = lostLineCount > 0 ? " Damaged lines in the journal: \(lostLineCount). Assets may be lost." : ""
         try self.report(
@@ -128,14 +128,14 @@ package struct LibraryCheck {
         }
         guard let damage else {
             guard original.isMissing else { return }
-            if self.repairs { try library.catalogue.setState("present", ofOriginal: original.id) }
+            if self.repairsProblems { try library.catalogue.setState("present", ofOriginal: original.id) }
             return try self.report(
                 .missing, asset.locator.text, "The original is marked as missing, but exists.",
-                isRepaired: self.repairs)
+                isRepaired: self.repairsProblems)
         }
         guard damage.kind != .digests else { return try self.onFinding(damage) }
         var finding = damage
-        if self.repairs {
+        if self.repairsProblems {
             finding.isRepaired = try library.restoreFromQuarantine(original, asset, self.context)
             var isMissing = damage.kind == .missing
             if !finding.isRepaired, damage.hasOtherBytes,
@@ -186,9 +186,9 @@ package struct LibraryCheck {
             )
         }
         guard try library.catalogue.blocks(of: asset) != blocks else { return nil }
-        if self.repairs { try library.catalogue.setBlocks(blocks, of: asset) }
+        if self.repairsProblems { try library.catalogue.setBlocks(blocks, of: asset) }
         var finding = found(.digests, "The stored digests of the original's blocks are missing or wrong.", false)
-        finding.isRepaired = self.repairs
+        finding.isRepaired = self.repairsProblems
         return finding
     }
 
@@ -213,25 +213,26 @@ package struct LibraryCheck {
             return (state.skippedLineCount, unequalCount, lostRenderCount, kept.count)
         }
         guard unequalCount + lostRenderCount + lostCount + skippedCount > 0 else { return }
-        if self.repairs { try library.rewriteJournal() }
+        if self.repairsProblems { try library.rewriteJournal() }
         try self.report(
             .journal, LibraryFolder.journal,
             "The journal does not match the catalogue (missing or different assets: \(unequalCount), missing stored "
                 + "renders: \(lostRenderCount), extra assets: \(lostCount), damaged lines: \(skippedCount)).",
-            isRepaired: self.repairs)
+            isRepaired: self.repairsProblems)
     }
 
     private func checkFiles(_ library: AssetLibrary, _ leftovers: [String]) throws {
         for name in leftovers.sorted() {
             try self.report(
                 .leftover, "\(LibraryFolder.originals)/\(LibraryFolder.incoming)/\(name)",
-                "An import or a removal was interrupted.", isRepaired: self.repairs)
+                "An import or a removal was interrupted.", isRepaired: self.repairsProblems)
         }
         guard let folders = try? OriginalsFolder(self.folder) else { return }
         let orphans = try Self.orphans(folders, library)
-        if self.repairs { try library.recoverLocked() }
+        if self.repairsProblems { try library.recoverLocked() }
         for path in orphans.sorted() {
-            try self.report(.orphan, path, "The catalogue does not refer to this file.", isRepaired: self.repairs)
+            try self.report(
+                .orphan, path, "The catalogue does not refer to this file.", isRepaired: self.repairsProblems)
         }
     }
 

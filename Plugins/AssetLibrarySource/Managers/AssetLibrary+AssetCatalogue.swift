@@ -46,7 +46,7 @@ extension AssetLibrary: AssetCatalogue {
     /// - Throws: Errors from the catalogue.
     public func cataloguedAsset(_ id: String) throws(BlobError) -> CataloguedAsset? {
         guard let uuid = UUID(uuidString: id), let asset = try self.asset(uuid) else { return nil }
-        var found = try self.catalogued(asset)
+        var found = try self.cataloguedAsset(for: asset)
         if let pair = asset.media.livePhotoID {
             found.pairID = try self.catalogue.liveAssets(pair).first { $0 != asset.id }?.uuidString
         }
@@ -55,8 +55,8 @@ extension AssetLibrary: AssetCatalogue {
 
     /// Calls `body` with every asset in order of import, or with the assets of an album in the order of the album.
     public func forEachCataloguedAsset(in collection: String?, _ body: (CataloguedAsset) throws -> Void) throws {
-        guard let collection else { return try self.forEachAsset { try body(self.catalogued($0)) } }
-        for asset in try self.assets(inAlbum: collection) { try body(self.catalogued(asset)) }
+        guard let collection else { return try self.forEachAsset { try body(self.cataloguedAsset(for: $0)) } }
+        for asset in try self.assets(inAlbum: collection) { try body(self.cataloguedAsset(for: asset)) }
     }
 
     /// Returns all albums; see ``albums()``.
@@ -74,7 +74,7 @@ extension AssetLibrary: AssetCatalogue {
     /// Returns an asset in the form that all catalogues share.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` if the catalogue refers to a file outside the library.
-    package func catalogued(_ asset: Asset) throws(BlobError) -> CataloguedAsset {
+    package func cataloguedAsset(for asset: Asset) throws(BlobError) -> CataloguedAsset {
         let path = try self.folder.path(ofStored: asset.storedPath)
         var found = CataloguedAsset(id: asset.id.uuidString, path: path, byteCount: asset.byteCount)
         (found.name, found.sha256, found.media) = (asset.name, asset.sha256, asset.media)
@@ -104,7 +104,7 @@ extension CataloguedAsset {
             return
         }
         self.isMissing = false
-        self.sha256 = FileDigests.known(self.path, status)?.sha256
+        self.sha256 = FileDigests.cachedDigests(self.path, status)?.sha256
         self.modificationDate = Date(nanoseconds: status.modificationTime)
         guard let name, self.adjustment == nil else { return }
         self.sidecarPaths = Sidecar.names(beside: name, where: self.isBeside).map { "\(self.folder)/\($0)" }

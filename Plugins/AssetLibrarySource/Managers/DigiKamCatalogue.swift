@@ -11,7 +11,7 @@ struct DigiKamCatalogue: AssetCatalogue {
     static let fileName = "digikam4.db"
     static let tables = ["AlbumRoots", "Albums", "Images", "ImageInformation", "Tags", "ImageTags"]
     /// The status of items that digiKam shows; other items are hidden, in the trash, or deleted.
-    private static let visible = 1
+    private static let visibleStatus = 1
     /// The name of the parent of digiKam's internal tags.
     private static let internalTag = "_Digikam_Internal_Tags_"
 
@@ -38,7 +38,7 @@ struct DigiKamCatalogue: AssetCatalogue {
         asset.setFileFacts()
         guard let pair = asset.pairName else { return asset }
         asset.pairID = try self.database.read { db in
-            let sql = "SELECT id FROM Images WHERE album = ? AND name = ? AND status = \(Self.visible)"
+            let sql = "SELECT id FROM Images WHERE album = ? AND name = ? AND status = \(Self.visibleStatus)"
             return try Int64.fetchOne(db, sql: sql, arguments: [found.album, pair]).map { String($0) }
         }
         return asset
@@ -75,7 +75,8 @@ struct DigiKamCatalogue: AssetCatalogue {
                 let (id, relative): (Int64, String) = (try album.value("id"), try album.value("relativePath"))
                 let label = try album.optionalValue("label", as: String.self) ?? ""
                 let count = try Int.fetchOne(
-                    db, sql: "SELECT count(*) FROM Images WHERE album = ? AND status = \(Self.visible)", arguments: [id]
+                    db, sql: "SELECT count(*) FROM Images WHERE album = ? AND status = \(Self.visibleStatus)",
+                    arguments: [id]
                 )
                 return AssetCollection(
                     id: "album/\(id)", name: relative == "/" ? label : label + relative, kind: .album, itemCount: count)
@@ -83,7 +84,7 @@ struct DigiKamCatalogue: AssetCatalogue {
             for tag in try TagTree(db, besides: Self.internalTag).paths {
                 let sql = """
                     SELECT count(*) FROM ImageTags JOIN Images ON Images.id = imageid
-                    WHERE tagid = ? AND status = \(Self.visible)
+                    WHERE tagid = ? AND status = \(Self.visibleStatus)
                     """
                 let count = try Int.fetchOne(db, sql: sql, arguments: [tag.id])
                 found.append(AssetCollection(id: "tag/\(tag.id)", name: tag.path, kind: .tag, itemCount: count))
@@ -102,7 +103,7 @@ struct DigiKamCatalogue: AssetCatalogue {
         FROM Images CROSS JOIN Albums ON Albums.id = Images.album
             CROSS JOIN AlbumRoots ON AlbumRoots.id = Albums.albumRoot
             LEFT JOIN ImageInformation ON ImageInformation.imageid = Images.id
-        WHERE Images.status = \(visible)
+        WHERE Images.status = \(visibleStatus)
         """
 }
 
@@ -148,7 +149,7 @@ struct DigiKamRow {
         let name: String = try row.value("name")
         let root = try self.root(row)
         let path = try root.path + row.value("relativePath", as: String.self) + "/" + name
-        guard !name.utf8.contains(UInt8(ascii: "/")) else { throw row.corrupted("name") }
+        guard !name.utf8.contains(UInt8(ascii: "/")) else { throw row.corruptionError("name") }
         var asset = try row.asset(
             String(row.value("id", as: Int64.self)), at: path.singleSlashes, named: "name", byteCount: "fileSize")
         asset.media.setCaptureDate(try row.optionalValue("creationDate") ?? "")

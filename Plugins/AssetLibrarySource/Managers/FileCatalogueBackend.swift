@@ -29,7 +29,7 @@ struct FileCatalogueBackend: AssetBackend {
     func record(of id: String, _ version: AssetSource.Version) throws(BlobError) -> AssetRecord? {
         guard let found = try self.catalogue.cataloguedAsset(id) else { return nil }
         // If the file was touched, a value other than the digest makes the reader check the file.
-        let sha256 = FileStatus(at: found.path).flatMap { FileDigests.known(found.path, $0)?.sha256 } ?? []
+        let sha256 = FileStatus(at: found.path).flatMap { FileDigests.cachedDigests(found.path, $0)?.sha256 } ?? []
         return AssetRecord(
             sha256: sha256, storedPath: found.path, generation: found.adjustmentNumber, version)
     }
@@ -46,7 +46,7 @@ struct FileCatalogueBackend: AssetBackend {
     func blocks(
         of asset: Asset, computing: () throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests)
     ) throws(BlobError) -> BlockDigests {
-        if let known = FileStatus(at: asset.storedPath).flatMap({ FileDigests.known(asset.storedPath, $0) }),
+        if let known = FileStatus(at: asset.storedPath).flatMap({ FileDigests.cachedDigests(asset.storedPath, $0) }),
             known.sha256 == asset.sha256
         {
             return known.blocks
@@ -74,7 +74,7 @@ struct FileCatalogueBackend: AssetBackend {
         defer { file.close() }
         let picture = DecodedPicture(found.media.replaced(by: MediaDescription(file.headerBytes)))
         if let adjustment = found.adjustment {
-            let checked = try? AdjustmentDescriptions.checked(adjustment, picture)
+            let checked = try? AdjustmentDescriptions.checkedAdjustment(adjustment, picture)
             return (checked ?? .notRenderable(["made for a picture of a different size"]), picture)
         }
         var descriptions = AdjustmentDescriptions()
@@ -148,7 +148,7 @@ private final class RepeatedCheck: Sendable {
             self?.check()
             self?.wait()
         }
-        let timer = self.context.wake(after: self.interval, BlobWaker { BlockingPool.brief.run(next) })
+        let timer = self.context.wake(after: self.interval, BlobWaker { BlockingPool.briefJobs.run(next) })
         self.timer.withLock { $0 = timer }
     }
 }
@@ -182,12 +182,12 @@ enum FileDigests {
     static func digests(of file: OriginalFile, _ context: BlobContext) throws(BlobError) -> Digests {
         let status = file.snapshot
         let now = Date().nanoseconds
-        if let known = self.known(file.path, status) { return known }
+        if let known = self.cachedDigests(file.path, status) { return known }
         let found = try file.digests(byteCount: status.byteCount, context)
         let key = self.key(file.path, status)
         self.remember(found, key)
         if self.isSettled(status, at: now) {
-            let bytes = found.sha256 + found.blocks.stored(sha256: found.sha256)
+            let bytes = found.sha256 + found.blocks.serialized(sha256: found.sha256)
             // A failure to write to the cache must not prevent reading.
             bytes.withUnsafeBytes { bytes in try? self.cache?.store(bytes, as: "\(key).sha256") }
         }
@@ -195,7 +195,7 @@ enum FileDigests {
     }
 
     /// Returns the cached digests of a file with this status; nil if not found.
-    static func known(_ path: String, _ status: FileStatus) -> Digests? {
+    static func cachedDigests(_ path: String, _ status: FileStatus) -> Digests? {
         let key = self.key(path, status)
         if let known = self.memory.withLock({ $0.digests[key] }) { return known }
         guard let bytes = try? self.cache?.content(of: "\(key).sha256", atMost: self.cacheByteCount), bytes.count >= 32

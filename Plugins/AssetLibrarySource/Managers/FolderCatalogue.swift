@@ -23,7 +23,7 @@ struct FolderCatalogue: AssetCatalogue {
             let folder = try self.folder(parts)
             guard let status = folder.status(of: name), status.isRegular else { return nil }
             var found = self.asset(name, status, in: folder, prefix: parts, exists: folder.hasFile(named:))
-            found.sha256 = FileDigests.known(found.path, status)?.sha256
+            found.sha256 = FileDigests.cachedDigests(found.path, status)?.sha256
             return found
         } catch  where error.code == .notFound || error.code == .unsupported {
             return nil
@@ -134,10 +134,11 @@ struct FolderCatalogue: AssetCatalogue {
         return ["aae", "json", "xmp"].contains(suffix)
     }
 
-    private static let plain = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/".utf8)
+    private static let plainCharacters = ByteSet(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/".utf8)
 
     private static func id(_ parts: [String]) -> String {
-        PercentEncoding.encode(parts.joined(separator: "/").utf8, leaving: self.plain)
+        PercentEncoding.encode(parts.joined(separator: "/").utf8, leaving: self.plainCharacters)
     }
 
     /// Returns the components of the path that an identifier represents; nil if the identifier is malformed, or if the
@@ -156,13 +157,15 @@ struct FolderCatalogue: AssetCatalogue {
 
 /// The names of the two halves of a Live Photo, which have the same stem in Apple's systems and in Google Takeout.
 enum LivePhotoNames {
-    private static let pictures = ["HEIC", "heic", "JPG", "jpg", "JPEG", "jpeg"]
-    private static let films = ["MOV", "mov", "MP4", "mp4"]
+    private static let pictureExtensions = ["HEIC", "heic", "JPG", "jpg", "JPEG", "jpeg"]
+    private static let filmExtensions = ["MOV", "mov", "MP4", "mp4"]
 
     /// Returns the name of the other half; nil if not found. Only names are compared, so unrelated files may match.
     static func pair(of name: String, where exists: (String) -> Bool) -> String? {
         guard let suffix = LibraryFolder.fileExtension(ofName: name) else { return nil }
-        let others = self.pictures.contains(suffix) ? self.films : self.films.contains(suffix) ? self.pictures : []
+        let others =
+            self.pictureExtensions.contains(suffix)
+            ? self.filmExtensions : self.filmExtensions.contains(suffix) ? self.pictureExtensions : []
         let stem = name.dropLast(suffix.count)
         return others.lazy.map { stem + $0 }.first(where: exists)
     }

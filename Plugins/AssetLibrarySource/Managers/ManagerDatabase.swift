@@ -129,7 +129,7 @@ struct ManagerDatabase: Sendable {
         do {
             return try Self.accessLock.withLock { _ in try self.readAlone(body) }
         } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
-            throw self.incomplete(error)
+            throw self.incompleteChangeError(error)
         } catch {
             throw BlobError(catalogue: error)
         }
@@ -150,7 +150,7 @@ struct ManagerDatabase: Sendable {
                     guard case .inUse = self.logState else { continue }
                     throw error
                 }
-            case .notIndexed: throw self.incomplete(nil)
+            case .notIndexed: throw self.incompleteChangeError(nil)
             case .empty:
                 // If opened normally, SQLite would leave a log. Without a log, no program writes to the file itself.
                 let result = Result { try self.read("immutable=1", body) }
@@ -199,7 +199,7 @@ struct ManagerDatabase: Sendable {
     }
 
     /// Returns the error for a database that its program must repair.
-    private func incomplete(_ cause: (any Error)?) -> BlobError {
+    private func incompleteChangeError(_ cause: (any Error)?) -> BlobError {
         BlobError(
             .unavailable,
             "The database '\(self.path)' contains an incomplete change, because its program was interrupted: start the "
@@ -233,9 +233,9 @@ extension CheckedRow {
     func asset(
         _ id: String, at path: String, named nameColumn: String, byteCount byteCountColumn: String
     ) throws(BlobError) -> CataloguedAsset {
-        guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw self.corrupted(nameColumn) }
+        guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw self.corruptionError(nameColumn) }
         let byteCount = try self.optionalValue(byteCountColumn, as: Int64.self) ?? 0
-        guard byteCount >= 0 else { throw self.corrupted(byteCountColumn) }
+        guard byteCount >= 0 else { throw self.corruptionError(byteCountColumn) }
         var asset = CataloguedAsset(id: id, path: path, byteCount: byteCount)
         asset.media = MediaDescription(fileName: asset.name ?? "")
         asset.media.setSize(

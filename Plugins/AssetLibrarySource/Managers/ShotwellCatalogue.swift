@@ -141,7 +141,7 @@ struct ShotwellRows {
     /// The beginning of a statement whose rows are assets outside the trash; `t` is the table.
     let selection: String
     /// The flag of an asset whose file was not found.
-    private let offline: Int64
+    private let offlineFlag: Int64
 
     /// The videos. The flags are defined in `Video.vala`: 1 in the trash, 2 offline.
     static let films = ShotwellRows(
@@ -150,7 +150,7 @@ struct ShotwellRows {
             SELECT t.id, t.filename, t.filesize, t.width, t.height, t.exposure_time, t.flags, t.title,
                 1 AS orientation, 1 AS original_orientation, NULL AS transformations
             FROM VideoTable AS t WHERE coalesce(t.flags, 0) & 1 = 0
-            """, offline: 2)
+            """, offlineFlag: 2)
 
     /// The photos. The flags are defined in `Photo.vala`: 4 in the trash, 8 offline.
     ///
@@ -169,7 +169,7 @@ struct ShotwellRows {
                 SELECT t.id, \(columns), t.exposure_time, t.flags, t.title, t.orientation, t.transformations
                 FROM PhotoTable AS t \(hasEdited ? "LEFT JOIN BackingPhotoTable AS e ON e.id = t.editable_id" : "")
                 WHERE coalesce(t.flags, 0) & 4 = 0
-                """, offline: 8)
+                """, offlineFlag: 8)
     }
 
     /// Returns the row number in an identifier; nil if the identifier is invalid.
@@ -196,7 +196,7 @@ struct ShotwellRows {
             self.id(row.value("id")), at: row.value("filename"), named: "filename", byteCount: "filesize")
         let time = try row.optionalValue("exposure_time", as: Int64.self) ?? 0
         asset.media.captureDate = time == 0 ? nil : MediaDescription.text(ofTime: time, inUTC: false)
-        asset.isMissing = try (row.optionalValue("flags", as: Int64.self) ?? 0) & self.offline != 0
+        asset.isMissing = try (row.optionalValue("flags", as: Int64.self) ?? 0) & self.offlineFlag != 0
         guard self.table == "PhotoTable" else {
             (asset.adjustment, asset.media.orientation) = (Adjustment.none, nil)
             return asset

@@ -71,9 +71,11 @@ extension AssetChange {
 
     fileprivate init(_ row: Row) throws {
         let change = CheckedRow(row, of: "change_seq", key: "seq")
-        guard let id = UUID(uuidString: try change.value("asset_uuid")) else { throw change.corrupted("asset_uuid") }
+        guard let id = UUID(uuidString: try change.value("asset_uuid")) else {
+            throw change.corruptionError("asset_uuid")
+        }
         guard let kind = Kind(rawValue: try change.value("kind")), kind != .everything else {
-            throw change.corrupted("kind")
+            throw change.corruptionError("kind")
         }
         self.init(number: try change.value("seq"), kind: kind, assetID: id, generation: try change.value("generation"))
     }
@@ -104,14 +106,14 @@ public struct AssetChanges: AsyncSequence, Sendable {
         private let watch: AssetLibraryWatch
         private var states: BlobSequence<AssetLibraryWatch.State, Never>.AsyncIterator
         private var resetCount: Int
-        private var last: Int64
+        private var lastNumber: Int64
         private var page: ArraySlice<AssetChange> = []
 
         init(_ watch: AssetLibraryWatch, after number: Int64) {
             self.watch = watch
             self.states = watch.state.states.makeAsyncIterator()
             self.resetCount = watch.state.value.resetCount
-            self.last = number
+            self.lastNumber = number
         }
 
         /// Returns the next change; nil after the task was cancelled.
@@ -120,12 +122,12 @@ public struct AssetChanges: AsyncSequence, Sendable {
         public mutating func next() async throws(BlobError) -> AssetChange? {
             while true {
                 if let change = self.page.popFirst() {
-                    self.last = change.number
+                    self.lastNumber = change.number
                     return change
                 }
-                let (library, last) = (self.watch.library, self.last)
+                let (library, last) = (self.watch.library, self.lastNumber)
                 let resetCount = self.watch.state.value.resetCount
-                let page = try await BlockingPool.brief.value { () throws(BlobError) in
+                let page = try await BlockingPool.briefJobs.value { () throws(BlobError) in
                     try library.catalogue.changes(after: last, atMost: Self.pageCount)
                 }
                 if resetCount != self.resetCount {

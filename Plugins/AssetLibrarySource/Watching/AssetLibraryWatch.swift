@@ -69,14 +69,14 @@ public final class AssetLibraryWatch: Sendable {
         }
         // Runs on a pool, because the last reference to this object may be released there. If parking fails, only the
         // timer triggers checks.
-        let parking = try? self.context.park(events.descriptor, BlobWaker { BlockingPool.brief.run(record) })
+        let parking = try? self.context.park(events.descriptor, BlobWaker { BlockingPool.briefJobs.run(record) })
         let old = self.checkState.withLock { exchange(&$0.parking, with: parking) }
         withExtendedLifetime(old) {}
     }
 
     private func scheduleCheck(after delay: Duration) {
         let check: @Sendable () -> Void = { [weak self] in self?.checkForCommits() }
-        let timer = self.context.wake(after: delay, BlobWaker { BlockingPool.brief.run(check) })
+        let timer = self.context.wake(after: delay, BlobWaker { BlockingPool.briefJobs.run(check) })
         let old = self.checkState.withLock { exchange(&$0.timer, with: timer) }
         withExtendedLifetime(old) {}  // Released outside the lock.
     }

@@ -10,12 +10,12 @@ final class FolderEvents: Sendable {
     private let events: Descriptor
 
     /// The descriptor, which is readable while events are pending.
-    var descriptor: CInt { self.events.number }
+    var descriptor: CInt { self.events.rawValue }
 
     /// Returns nil if the limit of watches in the system is reached, or if the folder cannot be watched.
     init?(_ folder: String) {
         guard let events = try? Descriptor(inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC)), doing: ""),
-            inotify_add_watch(events.number, folder, UInt32(IN_MODIFY | IN_CREATE | IN_MOVED_TO)) >= 0
+            inotify_add_watch(events.rawValue, folder, UInt32(IN_MODIFY | IN_CREATE | IN_MOVED_TO)) >= 0
         else { return nil }
         self.events = events
     }

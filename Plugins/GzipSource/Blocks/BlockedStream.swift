@@ -66,7 +66,7 @@ final class BlockedStream: StreamOverReader {
     let info: BlobInfo?
     private let base: BlobReader
     private let job: DecodingJob
-    private let start: RestartPoint
+    private let startPoint: RestartPoint
     private let pipeline: OrderedPipeline<Batch, Members>
     private let buffers: WindowPool
     /// The decoded bytes to deliver next.
@@ -79,12 +79,12 @@ final class BlockedStream: StreamOverReader {
     /// The bytes that were read but are not yet in a batch.
     private var input: [UInt8] = []
     /// The batches that were begun but not yet taken.
-    private var waiting: [Batch] = []
+    private var waitingBatches: [Batch] = []
     private let onRestartPoint: (RestartPoint) -> Void
     /// The number of blocks in the batches that were taken.
     private var takenBlockCount = 0
     /// The position after the batches that were taken.
-    private var end: RestartPoint
+    private var endPoint: RestartPoint
     /// Decodes the data after the blocks.
     private var pass: DecodingPass?
 
@@ -100,14 +100,14 @@ final class BlockedStream: StreamOverReader {
         self.base = base
         self.job = job
         self.info = info
-        (self.start, self.end) = (start, start)
+        (self.startPoint, self.endPoint) = (start, start)
         self.onRestartPoint = onRestartPoint
         let buffers = WindowPool(byteCount: Self.bufferByteCount)
         self.buffers = buffers
         let threadCount = OrderedPipeline<Batch, Members>.usualThreadCount
         let library = job.source.library
         self.pipeline = OrderedPipeline(
-            threadCount: threadCount, window: threadCount * Self.windowPerThread, on: .brief, context: job.context
+            threadCount: threadCount, window: threadCount * Self.windowPerThread, on: .briefJobs, context: job.context
         ) { batch in
             let buffer = buffers.makeWindow()
             var (count, starts) = (0, [RestartPoint]())
@@ -121,10 +121,10 @@ final class BlockedStream: StreamOverReader {
     var readiness: BlobWakerSlot? { self.base.readiness }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let byteCount = byteOffset - self.start.byteOffset
-        let compressedByteOffset = self.pass?.compressedByteOffset ?? self.end.compressedByteOffset
+        let byteCount = byteOffset - self.startPoint.byteOffset
+        let compressedByteOffset = self.pass?.compressedByteOffset ?? self.endPoint.compressedByteOffset
         try self.job.context.checkRatio(
-            ofDecoded: byteCount, to: compressedByteOffset - self.start.compressedByteOffset)
+            ofDecoded: byteCount, to: compressedByteOffset - self.startPoint.compressedByteOffset)
         let start = output.byteCount
         while output.byteCount == start {
             if let buffer {
@@ -155,23 +155,23 @@ final class BlockedStream: StreamOverReader {
     private func takeBatch() throws -> Bool {
         do {
             guard let members = try self.pipeline.next({ try self.nextBatch() }) else { return false }
-            let batch = self.waiting.removeFirst()
+            let batch = self.waitingBatches.removeFirst()
             self.takenBlockCount += batch.blockByteCounts.count
             for start in members.starts {
                 self.onRestartPoint(
                     RestartPoint(
-                        bitOffset: self.end.bitOffset + start.bitOffset,
-                        byteOffset: self.end.byteOffset + start.byteOffset))
+                        bitOffset: self.endPoint.bitOffset + start.bitOffset,
+                        byteOffset: self.endPoint.byteOffset + start.byteOffset))
             }
             let recorder = self.job.recorder
-            recorder?.memberBegins(at: self.end.compressedByteOffset)
+            recorder?.memberBegins(at: self.endPoint.compressedByteOffset)
             recorder?.append(members.buffer.bytes)
-            self.end.byteOffset += Int64(members.buffer.count)
+            self.endPoint.byteOffset += Int64(members.buffer.count)
             for _ in 0..<members.count { recorder?.memberEnds() }
-            self.end.bitOffset += Int64(batch.bytes.count) * 8
+            self.endPoint.bitOffset += Int64(batch.bytes.count) * 8
             self.buffer = members.buffer
             return true
-        } catch let error where error.isContentError && !self.waiting.isEmpty {
+        } catch let error where error.isContentError && !self.waitingBatches.isEmpty {
             // Decoding in one pass shows whether only the block headers are wrong. The bytes of a whole batch are
             // decoded at once, so no byte is delivered if the batch is damaged.
             let pass = try self.leaveBlocks()
@@ -188,9 +188,10 @@ final class BlockedStream: StreamOverReader {
     @discardableResult
     private func leaveBlocks() throws -> DecodingPass {
         self.pipeline.close()
-        let rest = self.waiting.reduce(into: []) { $0 += $1.bytes } + self.input
-        let pass = DecodingPass(self.base, waits: false, try self.job.makeDecoder(at: self.end), beginning: rest)
-        (self.input, self.waiting) = ([], [])
+        let rest = self.waitingBatches.reduce(into: []) { $0 += $1.bytes } + self.input
+        let pass = DecodingPass(
+            self.base, isBlocking: false, try self.job.makeDecoder(at: self.endPoint), beginning: rest)
+        (self.input, self.waitingBatches) = ([], [])
         self.pass = pass
         return pass
     }
@@ -216,7 +217,7 @@ final class BlockedStream: StreamOverReader {
         }
         guard end > 0 else { return nil }
         let batch = Batch(bytes: Array(self.input[..<end]), blockByteCounts: blockByteCounts)
-        self.waiting.append(batch)
+        self.waitingBatches.append(batch)
         self.input.removeFirst(end)
         return batch
     }

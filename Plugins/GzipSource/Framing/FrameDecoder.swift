@@ -239,7 +239,7 @@ struct FrameDecoder: ~Copyable {
         switch self.phase {
         case .gzipHeader(var header):
             if !self.isFirstMember, header.isBeforeMethod, byte != GzipHeader.identification[1] {
-                throw self.trailingData(at: self.byteOffset - 1)
+                throw self.trailingDataError(at: self.byteOffset - 1)
             }
             self.phase = try header.parse(byte) ? .data : .gzipHeader(header)
             if self.isInData { self.recorder?.dataBegin(at: self.byteOffset + 1) }
@@ -259,9 +259,9 @@ struct FrameDecoder: ~Copyable {
             switch byte {
             case 0: self.phase = .padding
             case GzipHeader.identification[0]: try self.beginMember(byte)
-            default: throw self.trailingData(at: self.byteOffset)
+            default: throw self.trailingDataError(at: self.byteOffset)
             }
-        case .padding, .done: throw self.trailingData(at: self.byteOffset)
+        case .padding, .done: throw self.trailingDataError(at: self.byteOffset)
         case .data: preconditionFailure("The data of a member must be decoded by the inflater.")
         }
     }
@@ -288,7 +288,7 @@ struct FrameDecoder: ~Copyable {
         self.isPartial = false
     }
 
-    private func trailingData(at byteOffset: Int64) -> BlobError {
+    private func trailingDataError(at byteOffset: Int64) -> BlobError {
         BlobError(
             .trailingData, "Unexpected data after the end of the \(self.format.rawValue) stream.",
             byteOffset: byteOffset)

@@ -138,7 +138,7 @@ struct GzipIndexLayout: Sendable {
     ///   allocated for more points than the compressed data can contain.
     init(decoding bytes: [UInt8], spacing: Int64) throws(BlobError) {
         var reader = IndexReader(bytes)
-        guard try reader.varint() == Self.version else { throw reader.failure("has an unsupported version") }
+        guard try reader.readVarint() == Self.version else { throw reader.failure("has an unsupported version") }
         let compressedByteCount = Int64(try reader.count())
         let byteCount = Int64(try reader.count())
         let memberCount = try reader.count()
@@ -157,7 +157,7 @@ struct GzipIndexLayout: Sendable {
         guard reader.remaining % 4 == 0, sumCount == Self.firstSegments(of: points).last else {
             throw reader.failure("has the wrong number of checksums")
         }
-        let checksums = try (0..<sumCount).map { _ throws(BlobError) in try reader.fixed(UInt32.self) }
+        let checksums = try (0..<sumCount).map { _ throws(BlobError) in try reader.readFixed(UInt32.self) }
         self.init(points, windows: windows, memberCount: memberCount, checksums: checksums)
     }
 
@@ -180,7 +180,7 @@ struct GzipIndexLayout: Sendable {
             windows.append(
                 windowCount == 0
                     ? nil
-                    : PackedWindow(byteOffset: windowOffset, byteCount: windowCount, checksum: try reader.fixed()))
+                    : PackedWindow(byteOffset: windowOffset, byteCount: windowCount, checksum: try reader.readFixed()))
             windowOffset += Int64(windowCount)
         }
         return (points, windows)

@@ -17,7 +17,7 @@ final class PointRecorder {
     private static let maximumProbeByteCount = 256 * 1024
 
     private let tuning: GzipTuning
-    private let place: IndexDestination?
+    private let destination: IndexDestination?
     private let comparison: ToolIndexComparison?
     private let pruner = WindowPruner()
     private var points = [RestartPoint.start]
@@ -38,13 +38,13 @@ final class PointRecorder {
     private var isSearchStopped = false
 
     /// True if the index was explicitly requested. It is then created regardless of its cost, and errors are thrown.
-    var isRequired: Bool { self.place?.isRequired ?? true }
+    var isRequired: Bool { self.destination?.isRequired ?? true }
 
     /// - Parameters:
     ///   - place: The location for the index; nil to write none.
     ///   - comparison: A comparison of another tool's index with the same data; nil for no comparison.
     init(_ place: IndexDestination?, _ tuning: GzipTuning, _ comparison: ToolIndexComparison? = nil) {
-        self.place = place
+        self.destination = place
         self.tuning = tuning
         self.comparison = comparison
         self.nextPoint = tuning.pointSpacing
@@ -127,16 +127,18 @@ final class PointRecorder {
     func finish(compressedByteCount: Int64) throws(BlobError) {
         self.comparison?.finish(compressedByteCount: compressedByteCount, byteCount: self.byteOffset)
         // The index is found by the identity of the whole content, so it must cover the whole content.
-        guard let place, compressedByteCount == place.content.byteCount, self.comparison?.faults.isEmpty ?? true else {
+        guard let destination, compressedByteCount == destination.content.byteCount,
+            self.comparison?.faults.isEmpty ?? true
+        else {
             return
         }
-        try place.write { () throws(BlobError) in
+        try destination.write { () throws(BlobError) in
             let (layout, windows) = try self.index(compressedByteCount: compressedByteCount)
             let points = layout.encoded
             let sections = [
-                NewIndexSection(.points(place.layer), bytes: points),
+                NewIndexSection(.points(destination.layer), bytes: points),
                 // Each window has its own checksum, so that it can be read without the other windows.
-                NewIndexSection(.windows(place.layer), flags: .hasOwnChecks) { sink throws(BlobError) in
+                NewIndexSection(.windows(destination.layer), flags: .hasOwnChecks) { sink throws(BlobError) in
                     try windows.forEachChunk(sink)
                 },
             ]

@@ -20,23 +20,27 @@ final class ToolIndexComparison {
 
     init(_ index: ToolIndex) { self.index = index }
 
-    private var next: ToolIndex.Point? {
+    private var nextPoint: ToolIndex.Point? {
         self.number < self.index.points.count ? self.index.points[self.number] : nil
     }
 
     /// Returns true if the next point may be among the decoded bytes from an offset on.
     func wantsBlockEnd(from byteOffset: Int64) -> Bool {
-        self.next.map { $0.place.byteOffset <= byteOffset + Self.margin } ?? false
+        self.nextPoint.map { $0.restartPoint.byteOffset <= byteOffset + Self.margin } ?? false
     }
 
     /// Compares the points up to a position at which decoding can begin.
     ///
     /// - Parameter window: The decoded bytes before the position; nil before a member or its data.
     func compare(bitOffset: Int64, byteOffset: Int64, window: UnsafeRawBufferPointer? = nil) {
-        while let point = self.next, (point.place.byteOffset, point.place.bitOffset) < (byteOffset, bitOffset) {
+        while let point = self.nextPoint,
+            (point.restartPoint.byteOffset, point.restartPoint.bitOffset) < (byteOffset, bitOffset)
+        {
             self.fail(point, "decoding cannot begin there.")
         }
-        guard let point = self.next, point.place == RestartPoint(bitOffset: bitOffset, byteOffset: byteOffset) else {
+        guard let point = self.nextPoint,
+            point.restartPoint == RestartPoint(bitOffset: bitOffset, byteOffset: byteOffset)
+        else {
             return
         }
         guard let window, byteOffset > 0 else { return self.number += 1 }
@@ -56,9 +60,10 @@ final class ToolIndexComparison {
 
     /// Compares the remaining points with the end, and compares the lengths.
     func finish(compressedByteCount: Int64, byteCount: Int64) {
-        while let point = self.next {
+        while let point = self.nextPoint {
             // Tools write a last point after the last block or after the trailer.
-            let isAtEnd = point.place.byteOffset == byteCount && point.place.bitOffset <= compressedByteCount * 8
+            let isAtEnd =
+                point.restartPoint.byteOffset == byteCount && point.restartPoint.bitOffset <= compressedByteCount * 8
             if isAtEnd { self.number += 1 } else { self.fail(point, "decoding cannot begin there.") }
         }
         if let stated = self.index.byteCount, stated != byteCount {
@@ -67,7 +72,7 @@ final class ToolIndexComparison {
     }
 
     private func fail(_ point: ToolIndex.Point, _ reason: String) {
-        let place = point.place
+        let place = point.restartPoint
         self.faults.append("Point \(self.number) (bit \(place.bitOffset), byte \(place.byteOffset)): \(reason)")
         self.number += 1
     }

@@ -24,15 +24,15 @@ final class WindowPruner {
 
     private let pipeline: OrderedPipeline<Job, [UInt8]>
     /// The window to begin next.
-    private var next: Job?
-    private var packed = SpillBuffer()
+    private var nextJob: Job?
+    private var packedWindows = SpillBuffer()
     private var places: [PackedWindow] = []
     private var failure: BlobError?
 
     init() {
         let packers = Locked<[WindowPacker]>([])
         self.pipeline = OrderedPipeline(
-            threadCount: 2, window: Self.maximumWaitingCount, on: .brief, context: BlobContext()
+            threadCount: 2, window: Self.maximumWaitingCount, on: .briefJobs, context: BlobContext()
         ) { job in
             let packer = packers.withLock { $0.popLast() } ?? WindowPacker()
             defer { packers.withLock { $0.append(packer) } }
@@ -44,28 +44,28 @@ final class WindowPruner {
 
     /// Packs the window of `job` after the previous ones, asynchronously. Blocks while too many windows are waiting.
     func add(_ job: Job) {
-        self.next = job
-        self.pipeline.prepare { self.next.take() }
-        while self.next != nil, self.takeWindow() {}
+        self.nextJob = job
+        self.pipeline.prepare { self.nextJob.take() }
+        while self.nextJob != nil, self.takeWindow() {}
     }
 
     /// Waits until all windows are packed; returns their locations, in the order in which they were added, and their
     /// bytes.
-    func finish() throws(BlobError) -> (places: [PackedWindow], packed: SpillBuffer) {
+    func finish() throws(BlobError) -> (places: [PackedWindow], packedWindows: SpillBuffer) {
         while self.takeWindow() {}
         if let failure { throw failure }
-        return (self.places, self.packed)
+        return (self.places, self.packedWindows)
     }
 
     /// Takes the next packed window; returns false if no windows are left.
     private func takeWindow() -> Bool {
         do {
-            guard let bytes = try self.pipeline.next({ self.next.take() }) else { return false }
+            guard let bytes = try self.pipeline.next({ self.nextJob.take() }) else { return false }
             guard self.failure == nil else { return true }
             self.places.append(
                 PackedWindow(
-                    byteOffset: self.packed.byteCount, byteCount: bytes.count, checksum: CRC32(of: bytes).value))
-            try self.packed.append(bytes)
+                    byteOffset: self.packedWindows.byteCount, byteCount: bytes.count, checksum: CRC32(of: bytes).value))
+            try self.packedWindows.append(bytes)
         } catch {
             self.failure = self.failure ?? BlobError(wrapping: error)
         }

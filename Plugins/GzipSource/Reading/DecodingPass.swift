@@ -5,14 +5,14 @@ internal import BlobIndex
 /// Supplies a decoder with compressed bytes from a reader.
 final class DecodingPass {
     private let base: BlobReader
-    private let waits: Bool
+    private let isBlocking: Bool
     private(set) var decoder: FrameDecoder
     /// The compressed bytes that were fetched but not yet decoded.
     private let input: Window
     /// The compressed offset up to which the decoder has been supplied.
     private var consumedOffset: Int64
     /// The offset of the last restart point that was decoded. Few bytes are needed after it.
-    private var end: Int64?
+    private var endOffset: Int64?
 
     /// The maximum number of bytes in one fetch, large enough that a read of the base costs little compared with
     /// decoding.
@@ -29,11 +29,11 @@ final class DecodingPass {
 
     /// - Parameters:
     ///   - base: A reader at the position where `decoder` continues. This pass takes ownership.
-    ///   - waits: True to wait while the base has no bytes yet.
+    ///   - isBlocking: True to wait while the base has no bytes yet.
     ///   - beginning: The bytes already read from `base` but not yet decoded.
-    init(_ base: BlobReader, waits: Bool, _ decoder: consuming FrameDecoder, beginning: [UInt8] = []) {
+    init(_ base: BlobReader, isBlocking: Bool, _ decoder: consuming FrameDecoder, beginning: [UInt8] = []) {
         self.base = base
-        self.waits = waits
+        self.isBlocking = isBlocking
         self.consumedOffset = decoder.byteOffset
         self.decoder = decoder
         self.input = Window(max(Self.inputByteCount, beginning.count))
@@ -109,7 +109,7 @@ final class DecodingPass {
     ///   requires. The caller compares the number of appended bytes.
     func decode(upTo point: RestartPoint, into output: inout OutputRawSpan) throws -> Bool {
         let end = (point.bitOffset + 7) / 8
-        self.end = end
+        self.endOffset = end
         try self.locatingErrors {
             repeat {
                 try self.decodeInput(end - self.consumedOffset, into: &output)
@@ -137,7 +137,9 @@ final class DecodingPass {
     private func refill(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let result = try self.input.fill { input in
             var result = BlobReadResult.end
-            try input.append(atMost: self.fetchByteCount) { result = try self.base.read(into: &$0, waits: self.waits) }
+            try input.append(atMost: self.fetchByteCount) {
+                result = try self.base.read(into: &$0, isBlocking: self.isBlocking)
+            }
             return result
         }
         guard result == .end else { return result }
@@ -152,7 +154,9 @@ final class DecodingPass {
     /// The number of bytes to fetch at once: a whole buffer, but only up to one piece after the point, and whole
     /// buffers again if decoding continues far past the point.
     private var fetchByteCount: Int {
-        guard let end, self.consumedOffset < end + Int64(Self.inputByteCount) else { return Self.inputByteCount }
+        guard let end = self.endOffset, self.consumedOffset < end + Int64(Self.inputByteCount) else {
+            return Self.inputByteCount
+        }
         return min(Self.inputByteCount, Int(max(end - self.consumedOffset, 0)) + Self.pieceByteCount)
     }
 
@@ -169,9 +173,9 @@ final class DecodingPass {
 }
 
 extension BlobReader {
-    /// Reads the next bytes, waiting for them if `waits` is true.
-    func read(into output: inout OutputRawSpan, waits: Bool) throws -> BlobReadResult {
-        try waits ? self.readBlocking(into: &output) : self.read(into: &output)
+    /// Reads the next bytes, waiting for them if `isBlocking` is true.
+    func read(into output: inout OutputRawSpan, isBlocking: Bool) throws -> BlobReadResult {
+        try isBlocking ? self.readBlocking(into: &output) : self.read(into: &output)
     }
 }
 

@@ -20,7 +20,7 @@ final class IndexedPass {
         var beginning: FrameSum?
         /// The sum of the frame after the batch.
         var sum: FrameSum?
-        var ahead: [UInt8]
+        var lookAheadBytes: [UInt8]
     }
 
     private let index: GzipIndex
@@ -164,7 +164,8 @@ final class IndexedPass {
             return true
         }
         self.lastVerified = VerifiedBatch(
-            slice: slices.lowerBound, beginning: nil, sum: end.isPartial ? nil : end.sum, ahead: end.ahead)
+            slice: slices.lowerBound, beginning: nil, sum: end.isPartial ? nil : end.sum,
+            lookAheadBytes: end.lookAheadBytes)
         let index = self.index
         var opening = self.opening
         opening.context = opening.context.makeChild()
@@ -196,7 +197,7 @@ final class IndexedPass {
             return try self.continueSequentially()
         }
         guard let batch else { return try self.endPipeline() }
-        guard let end = batch.end, let lastVerified, batch.begins(with: lastVerified.ahead) else {
+        guard let end = batch.end, let lastVerified, batch.begins(with: lastVerified.lookAheadBytes) else {
             return try self.continueSequentially()
         }
         if let beginning = lastVerified.sum { try self.check(end.remainder, after: beginning) }
@@ -206,7 +207,7 @@ final class IndexedPass {
             sum?.append(end.sum)
         }
         self.lastVerified = VerifiedBatch(
-            slice: batch.slices.lowerBound, beginning: lastVerified.sum, sum: sum, ahead: end.ahead)
+            slice: batch.slices.lowerBound, beginning: lastVerified.sum, sum: sum, lookAheadBytes: end.lookAheadBytes)
         self.batchCount += 1
         self.decoder?.close()
         self.decoder = nil
@@ -234,7 +235,7 @@ final class IndexedPass {
                 self.index, slice: self.nextSlice, window: try self.index.window(of: self.nextSlice),
                 beginning: lastVerified.sum, self.opening)
             self.decoder = decoder
-            if decoder.begins(with: lastVerified.ahead) { return }
+            if decoder.begins(with: lastVerified.lookAheadBytes) { return }
             decoder.close()
             self.decoder = nil
         } catch let error where error.isContentError {}
@@ -260,7 +261,7 @@ struct DecodedBatch: Sendable {
         /// The end of the frame in which the batch began.
         let remainder: FrameDecoder.Remainder?
         /// The decoded bytes after the point that its window can influence, obtained by continuing past the point.
-        let ahead: [UInt8]
+        let lookAheadBytes: [UInt8]
     }
 
     /// The number of correct bytes after which a window has no influence, because references in deflate data reach back
@@ -281,7 +282,7 @@ struct DecodedBatch: Sendable {
             return memcmp(left, right, count) == 0
         }
         guard begins, count < bytes.count else { return begins }
-        guard let ahead = self.end?.ahead else { return false }
-        return ahead.starts(with: bytes.dropFirst(count).prefix(ahead.count))
+        guard let lookAheadBytes = self.end?.lookAheadBytes else { return false }
+        return lookAheadBytes.starts(with: bytes.dropFirst(count).prefix(lookAheadBytes.count))
     }
 }

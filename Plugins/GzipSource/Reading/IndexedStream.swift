@@ -76,7 +76,7 @@ final class IndexedStream: LateStream {
         self.pass.close()
         let base = try self.opening.openBase()
         defer { base.close() }
-        let whole = DecodingPass(base, waits: true, try self.opening.source.makeDecoder())
+        let whole = DecodingPass(base, isBlocking: true, try self.opening.source.makeDecoder())
         let byteCount = try whole.drain(self.opening.context)
         self.index.invalidate()
         guard byteCount == self.index.layout.byteCount else {

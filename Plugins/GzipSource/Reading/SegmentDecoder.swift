@@ -14,7 +14,7 @@ final class SegmentDecoder {
     private var tail: [UInt8]
     private var tailEnd: Int64
     /// The bytes that were decoded ahead of the next segment.
-    private var ahead: [UInt8] = []
+    private var lookAheadBytes: [UInt8] = []
 
     /// The offset of the next segment in the decoded bytes.
     private(set) var byteOffset: Int64
@@ -34,7 +34,7 @@ final class SegmentDecoder {
         self.slice = slice
         (self.tail, self.tailEnd) = (window, point.byteOffset)
         self.byteOffset = point.byteOffset
-        self.pass = DecodingPass(reader, waits: true, try opening.source.makeDecoder())
+        self.pass = DecodingPass(reader, isBlocking: true, try opening.source.makeDecoder())
         do {
             try self.pass.resume(at: point, window: window, beginning: beginning)
         } catch {
@@ -45,7 +45,7 @@ final class SegmentDecoder {
 
     /// True if the next segment is the first of a slice and no part of it has been decoded.
     var isAtSliceStart: Bool {
-        self.ahead.isEmpty && self.byteOffset == self.layout.points.slice(self.slice).lowerBound
+        self.lookAheadBytes.isEmpty && self.byteOffset == self.layout.points.slice(self.slice).lowerBound
     }
 
     /// True if all segments have been decoded.
@@ -98,7 +98,7 @@ final class SegmentDecoder {
                 }
             }
             if output.byteCount < byteCount { try self.appendBytes(byteCount - output.byteCount, to: &output) }
-            output.bytes.withUnsafeBytes { self.ahead += $0[byteCount...] }
+            output.bytes.withUnsafeBytes { self.lookAheadBytes += $0[byteCount...] }
             output.removeLast(output.byteCount - byteCount)
         }
         var rest = buffer.bytes
@@ -119,19 +119,19 @@ final class SegmentDecoder {
         return DecodedBatch(
             slices: slices, buffer: buffer,
             end: DecodedBatch.End(
-                sum: sum, isPartial: isPartial, remainder: remainder, ahead: self.ahead))
+                sum: sum, isPartial: isPartial, remainder: remainder, lookAheadBytes: self.lookAheadBytes))
     }
 
     /// Returns true if the next bytes equal `bytes`, or if all remaining bytes equal its beginning. Consumes no bytes.
     func begins(with bytes: [UInt8]) -> Bool {
-        self.lookAhead() && self.ahead.starts(with: bytes.prefix(self.ahead.count))
+        self.lookAhead() && self.lookAheadBytes.starts(with: bytes.prefix(self.lookAheadBytes.count))
     }
 
     /// Checks that the compressed data ends after the last segment.
     func finish() throws {
         try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            guard try self.pass.decode(into: &output) == .end, self.ahead.isEmpty else {
+            guard try self.pass.decode(into: &output) == .end, self.lookAheadBytes.isEmpty else {
                 throw self.mismatch(
                     .sizeMismatch, "There are more decoded bytes than the \(self.layout.byteCount) stated in the index."
                 )
@@ -151,9 +151,9 @@ final class SegmentDecoder {
 
     private func appendBytes(_ byteCount: Int, to output: inout OutputRawSpan) throws {
         try output.append(atMost: byteCount) { output in
-            if !self.ahead.isEmpty {
-                let count = self.ahead.withUnsafeBytes { output.append(contentsOf: $0) }
-                self.ahead.removeFirst(count)
+            if !self.lookAheadBytes.isEmpty {
+                let count = self.lookAheadBytes.withUnsafeBytes { output.append(contentsOf: $0) }
+                self.lookAheadBytes.removeFirst(count)
             }
             while output.freeCapacity > 0 {
                 let before = output.byteCount
@@ -178,12 +178,12 @@ final class SegmentDecoder {
     /// Decodes ahead all bytes that a window can influence, or all remaining bytes if there are fewer; returns false on
     /// failure.
     private func lookAhead() -> Bool {
-        let missing = DecodedBatch.overlapByteCount - self.ahead.count
+        let missing = DecodedBatch.overlapByteCount - self.lookAheadBytes.count
         guard missing > 0, !self.pass.isAtEnd, self.pass.failure == nil else { return self.pass.failure == nil }
         withUnsafeTemporaryAllocation(byteCount: missing, alignment: 64) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
             while output.freeCapacity > 0, !self.pass.isAtEnd, (try? self.pass.decode(into: &output)) != nil {}
-            self.ahead += buffer[..<output.finalize(for: buffer)]
+            self.lookAheadBytes += buffer[..<output.finalize(for: buffer)]
         }
         return self.pass.failure == nil
     }

@@ -15,7 +15,7 @@ final class AccessKeyProvider: Sendable {
 
     private struct State {
         var keys: AccessKeys?
-        var waiting: [Completion] = []
+        var waitingCompletions: [Completion] = []
     }
 
     typealias Completion = @Sendable (Result<AccessKeys?, BlobError>) -> Void
@@ -76,7 +76,7 @@ final class AccessKeyProvider: Sendable {
         guard let identifier, let secret else {
             throw BlobError(.invalidArgument, "Only one of \(names) is set.")
         }
-        return try AccessKeys(identifier: identifier, secret: secret, sessionToken: token).checked()
+        return try AccessKeys(identifier: identifier, secret: secret, sessionToken: token).checkedKeys()
     }
 
     /// Finds the keys without blocking. `completion` is called once, on any thread.
@@ -101,16 +101,16 @@ final class AccessKeyProvider: Sendable {
             if let keys = state.keys, keys.expiration.map({ $0.timeIntervalSinceNow > Self.margin }) ?? true {
                 return (keys, false)
             }
-            state.waiting.append(completion)
-            return (nil, state.waiting.count == 1)
+            state.waitingCompletions.append(completion)
+            return (nil, state.waitingCompletions.count == 1)
         }
         if let keys { return completion(.success(keys)) }
         guard isFirst else { return }
         endpoint.fetch { result in
             let waiting = self.state.withLock { state in
                 if case .success(let keys) = result { state.keys = keys }
-                defer { state.waiting = [] }
-                return state.waiting
+                defer { state.waitingCompletions = [] }
+                return state.waitingCompletions
             }
             for completion in waiting { completion(result.map { $0 }) }
         }
@@ -122,7 +122,7 @@ extension AccessKeys {
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` if a key is empty or contains an invalid character. The message
     ///   does not show the keys.
-    func checked() throws(BlobError) -> AccessKeys {
+    func checkedKeys() throws(BlobError) -> AccessKeys {
         let texts = [self.identifier, self.secret, self.sessionToken ?? "x"]
         guard texts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } }) else {
             throw BlobError(.invalidArgument, "The credentials are empty or contain an invalid character.")

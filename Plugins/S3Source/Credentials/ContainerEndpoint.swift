@@ -86,7 +86,7 @@ struct ContainerEndpoint: Sendable {
             return try AccessKeys(
                 identifier: answer.AccessKeyId, secret: answer.SecretAccessKey, sessionToken: answer.Token,
                 expiration: answer.Expiration.flatMap { try? Date($0, strategy: .iso8601) }
-            ).checked()
+            ).checkedKeys()
         }
     }
 }

@@ -64,22 +64,24 @@ struct S3Address: Sendable, Equatable {
     init(_ locator: BlobLocator, mayBePrefix: Bool = false) throws(BlobError) {
         let text = locator.schemeSpecificPart
         let path = text.prefix { $0 != "?" }
-        guard path.hasPrefix("//") else { throw Self.invalid("must have the form s3://bucket/key") }
+        guard path.hasPrefix("//") else { throw Self.invalidLocatorError("must have the form s3://bucket/key") }
         let authority = path.dropFirst(2).prefix { $0 != "/" }
         // Excludes any character that could end the host of a URL or begin another component.
         guard (1...255).contains(authority.utf8.count), authority.utf8.allSatisfy(Self.bucketCharacters.contains) else {
-            throw Self.invalid("must have a bucket of letters, digits, '.', '-' and '_', and no user, password or port")
+            throw Self.invalidLocatorError(
+                "must have a bucket of letters, digits, '.', '-' and '_', and no user, password or port")
         }
         self.bucket = String(authority)
         self.key = PercentEncoding.decode(path.dropFirst(2 + authority.count + 1).utf8) ?? []
-        guard !self.key.isEmpty || mayBePrefix else { throw Self.invalid("must contain a key") }
+        guard !self.key.isEmpty || mayBePrefix else { throw Self.invalidLocatorError("must contain a key") }
         guard path.count < text.count else { return }
         for parameter in text.dropFirst(path.count + 1).split(separator: "&", omittingEmptySubsequences: false) {
             let parts = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard !mayBePrefix, parts.count == 2, parts[0] == "versionId", self.version == nil, !parts[1].isEmpty,
                 let version = PercentEncoding.decode(parts[1].utf8).flatMap({ String(validating: $0, as: UTF8.self) })
             else {
-                throw Self.invalid("must have no query other than ?versionId=VERSION; a '?' in a key is written as %3F")
+                throw Self.invalidLocatorError(
+                    "must have no query other than ?versionId=VERSION; a '?' in a key is written as %3F")
             }
             self.version = version
         }
@@ -88,7 +90,7 @@ struct S3Address: Sendable, Equatable {
     private static let bucketCharacters = ByteSet(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_".utf8)
 
-    private static func invalid(_ rule: String) -> BlobError {
+    private static func invalidLocatorError(_ rule: String) -> BlobError {
         BlobError(.invalidLocator, "An s3 locator \(rule).", operation: "resolve")
     }
 

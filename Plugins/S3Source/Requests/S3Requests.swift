@@ -144,7 +144,7 @@ final class S3Service: Sendable {
         let keys =
             switch options.credentials.kind {
             case .anonymous: AccessKeyProvider(nil)
-            case .keys(let keys): AccessKeyProvider(try keys.checked())
+            case .keys(let keys): AccessKeyProvider(try keys.checkedKeys())
             case .automatic: try AccessKeyProvider(environment) { try profile.get() }
             }
         var transfers = options.transfers

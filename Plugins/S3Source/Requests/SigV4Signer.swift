@@ -18,7 +18,7 @@ struct SigV4Request {
     var payloadHash = emptyPayloadHash
 
     /// The text whose hash is signed, and the names of the fields that it contains.
-    var canonical: (text: String, fieldNames: String) {
+    var canonicalRequest: (text: String, fieldNames: String) {
         var values: [String: [String]] = [:]
         for field in self.fields {
             let words = field.value.split { $0 == " " || $0 == "\t" }
@@ -46,7 +46,7 @@ struct SigV4Signer {
 
     /// Returns the value of the `Authorization` field.
     func authorization(of request: SigV4Request, at time: SigningTime) -> String {
-        let canonical = request.canonical
+        let canonical = request.canonicalRequest
         let scope = [time.date, self.region, self.service, "aws4_request"]
         let text = [Self.algorithm, time.text, scope.joined(separator: "/"), sha256(canonical.text)]
         var key = Array("AWS4\(self.keys.secret)".utf8)

@@ -33,7 +33,9 @@ struct MultipartUpload: Sendable {
         call.checksums = [BlobHTTPField("x-amz-checksum-algorithm", "CRC64NVME"), S3Call.wholeChecksumField]
         let identifier = try await client.send(call) { (answer) throws(BlobError) in
             let identifier = try answer.document("InitiateMultipartUploadResult").text(of: "UploadId") ?? ""
-            guard !identifier.isEmpty else { throw S3Client.corrupted("does not contain the identifier of the upload") }
+            guard !identifier.isEmpty else {
+                throw S3Client.corruptionError("does not contain the identifier of the upload")
+            }
             return identifier
         }
         return MultipartUpload(client: client, identifier: identifier)
@@ -56,7 +58,7 @@ struct MultipartUpload: Sendable {
                 if document.text(of: "IsTruncated") == "true" {
                     // A marker that does not increase would repeat the same request endlessly.
                     guard let next = document.text(of: "NextPartNumberMarker").flatMap({ Int($0) }), next > last else {
-                        throw S3Client.corrupted("contains an incomplete list of parts")
+                        throw S3Client.corruptionError("contains an incomplete list of parts")
                     }
                     marker = next
                 }
@@ -84,7 +86,7 @@ struct MultipartUpload: Sendable {
         guard let number = element.text(of: "PartNumber").flatMap({ Int($0) }), number > 0,
             let byteCount = element.text(of: "Size").flatMap({ Int64($0) }), byteCount >= 0,
             let tag = element.text(of: "ETag").map(EntityTag.text), !tag.isEmpty
-        else { throw S3Client.corrupted("lists a part without a number, a size or an entity tag") }
+        else { throw S3Client.corruptionError("lists a part without a number, a size or an entity tag") }
         return Part(number: number, byteCount: byteCount, tag: tag)
     }
 
@@ -121,7 +123,7 @@ struct MultipartUpload: Sendable {
         return try await self.client.send(call, MemorySource(body)) { (answer) throws(BlobError) in
             let document = try answer.document("CompleteMultipartUploadResult")
             let tag = document.text(of: "ETag").map(EntityTag.text) ?? ""
-            guard !tag.isEmpty else { throw S3Client.corrupted("does not contain the entity tag of the object") }
+            guard !tag.isEmpty else { throw S3Client.corruptionError("does not contain the entity tag of the object") }
             // Other checksums are computed from the checksums of the parts.
             let isWhole = document.text(of: "ChecksumType") != "COMPOSITE"
             let stated = isWhole ? document.text(of: "ChecksumCRC64NVME") : nil
@@ -202,7 +204,7 @@ extension S3Client.Answer {
         matching digests: PartDigests, _ address: S3Address
     ) throws(BlobError) -> (tag: String, isCompared: Bool) {
         guard let tag = self.head.value(of: "etag").map(EntityTag.text), !tag.isEmpty else {
-            throw S3Client.corrupted("does not contain an entity tag")
+            throw S3Client.corruptionError("does not contain an entity tag")
         }
         let encryption = self.head.value(of: "x-amz-server-side-encryption") ?? "AES256"
         let isDigest =
@@ -231,8 +233,8 @@ struct MultipartCompletion: Sendable {
     /// - Parameter onMade: Called once the store has completed the object, before the check.
     /// - Returns: The object, and the digest that was compared, such as `MD5 (ETag)`; nil if only the length was
     ///   compared.
-    func make(
-        of parts: [FinishedPart], _ upload: MultipartUpload, onMade: () -> Void = {}
+    func create(
+        from parts: [FinishedPart], _ upload: MultipartUpload, onMade: () -> Void = {}
     ) async throws(BlobError) -> (object: S3Uploader.StoredObject, check: String?) {
         let byteCount = parts.reduce(0) { $0 + $1.part.byteCount }
         let areDigests = parts.allSatisfy { $0.part.tag.lowercased() == $0.md5.hexadecimal }
@@ -242,7 +244,7 @@ struct MultipartCompletion: Sendable {
             (tag, isCompared) = try await upload.complete(parts.map(\.part), Self.sum(of: parts))
         } catch {
             // A request whose response was lost may have completed the object.
-            guard error.code != .checksumMismatch, let expected, let object = try? await self.stored(),
+            guard error.code != .checksumMismatch, let expected, let object = try? await self.storedObject(),
                 object.entityTag.lowercased() == expected,
                 object.byteCount == byteCount
             else { throw error }
@@ -257,7 +259,7 @@ struct MultipartCompletion: Sendable {
                 "The store created an object with the tag \(tag), but its parts require the tag \(expected).",
                 operation: "write", locator: self.locator)
         }
-        return (try await self.checked(byteCount, tag), check)
+        return (try await self.checkedObject(byteCount, tag), check)
     }
 
     /// Returns the checksum of all parts; nil if the checksum of a part is unknown.
@@ -275,18 +277,18 @@ struct MultipartCompletion: Sendable {
     }
 
     /// Returns the object in the store.
-    func stored() async throws(BlobError) -> S3Uploader.StoredObject {
+    func storedObject() async throws(BlobError) -> S3Uploader.StoredObject {
         try await self.client.send(S3Call(method: "HEAD")) { (answer) throws(BlobError) in
             guard let byteCount = answer.head.contentLength, let tag = answer.head.value(of: "etag") else {
-                throw S3Client.corrupted("does not contain the length and the entity tag of the object")
+                throw S3Client.corruptionError("does not contain the length and the entity tag of the object")
             }
             return self.facts(byteCount, EntityTag.text(tag))
         }
     }
 
     /// Verifies that the object in the store is the sent object, and returns it.
-    func checked(_ byteCount: Int64, _ tag: String) async throws(BlobError) -> S3Uploader.StoredObject {
-        let (object, expected) = (try await self.stored(), self.facts(byteCount, tag))
+    func checkedObject(_ byteCount: Int64, _ tag: String) async throws(BlobError) -> S3Uploader.StoredObject {
+        let (object, expected) = (try await self.storedObject(), self.facts(byteCount, tag))
         guard object == expected else {
             throw BlobError(
                 .changed,

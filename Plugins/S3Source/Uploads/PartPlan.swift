@@ -11,7 +11,7 @@ struct PartLimits: Equatable, Sendable {
     var maximumByteCount: Int64 = 5 << 30
     var maximumCount = 10_000
     /// The increment, in bytes, by which parts are enlarged.
-    var unit: Int64 = 1 << 20
+    var roundingByteCount: Int64 = 1 << 20
 }
 
 /// The division of an object into parts. The last part may be shorter.
@@ -35,7 +35,7 @@ struct PartPlan: Equatable, Sendable {
         var partByteCount = partByteCount
         if let byteCount, byteCount > partByteCount * Int64(limits.maximumCount) {
             let least = (byteCount - 1) / Int64(limits.maximumCount) + 1
-            partByteCount = ((least - 1) / limits.unit + 1) * limits.unit
+            partByteCount = ((least - 1) / limits.roundingByteCount + 1) * limits.roundingByteCount
             guard partByteCount <= limits.maximumByteCount else {
                 throw BlobError(
                     .limitExceeded,

@@ -7,7 +7,7 @@ struct ConcurrentPartUpload: Sendable {
     let job: S3UploadJob
     let plan: PartPlan
     let info: BlobInfo
-    let stored: [Int: MultipartUpload.Part]
+    let storedParts: [Int: MultipartUpload.Part]
 
     /// Stores all parts and completes the object.
     func store(_ known: MultipartUpload?) async throws(BlobError) -> S3Uploader.StoredObject {
@@ -26,7 +26,8 @@ struct ConcurrentPartUpload: Sendable {
     func store(_ number: Int, of upload: MultipartUpload) async throws(BlobError) -> FinishedPart {
         let (body, validator) = self.part(number)
         let digests = try await self.job.digests(of: body, matching: validator)
-        return try await self.job.store(number, of: upload, body, matching: validator, digests, self.stored[number])
+        return try await self.job.store(
+            number, of: upload, body, matching: validator, digests, self.storedParts[number])
     }
 
     private func part(_ number: Int) -> (any BlobInputStreamDataSource, BlobValidator?) {
@@ -42,7 +43,7 @@ struct SequentialPartUpload: Sendable {
     let job: S3UploadJob
     let plan: PartPlan
     let info: BlobInfo
-    let stored: [Int: MultipartUpload.Part]
+    let storedParts: [Int: MultipartUpload.Part]
 
     /// Stores all parts and completes the object. If the source ends within its first part, makes a single request.
     func store(_ known: MultipartUpload?) async throws(BlobError) -> S3Uploader.StoredObject {
@@ -62,7 +63,7 @@ struct SequentialPartUpload: Sendable {
                     parts.append(
                         try await self.job.store(
                             parts.count + 1, of: upload, MemorySource(next.bytes), matching: nil,
-                            PartDigests(of: next.bytes), self.stored[parts.count + 1]))
+                            PartDigests(of: next.bytes), self.storedParts[parts.count + 1]))
                 }
                 if next.isLast { break }
                 next = (Data(), false)  // Freed before the next part is read.
@@ -113,8 +114,8 @@ private final class PartReader: @unchecked Sendable {  // Safe: its owner makes 
 final class PartProgress: Sendable {
     private struct State {
         var byteCount: Int64?
-        var sum: Int64 = 0
-        var counts: [Int: Int64] = [:]
+        var totalByteCount: Int64 = 0
+        var byteCounts: [Int: Int64] = [:]
     }
 
     private let state = Locked(State())
@@ -128,8 +129,8 @@ final class PartProgress: Sendable {
     func record(_ number: Int, _ count: Int64) {
         guard let handler else { return }
         let (sum, byteCount) = self.state.withLock { state in
-            state.sum += count - (state.counts.updateValue(count, forKey: number) ?? 0)
-            return (state.sum, state.byteCount)
+            state.totalByteCount += count - (state.byteCounts.updateValue(count, forKey: number) ?? 0)
+            return (state.totalByteCount, state.byteCount)
         }
         handler(sum, byteCount)
     }

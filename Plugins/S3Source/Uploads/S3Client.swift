@@ -33,10 +33,10 @@ struct S3Client: Sendable {
             do throws(BlobError) {
                 document = try MarkupElement.parse(self.body)
             } catch {
-                throw S3Client.corrupted("is not a valid document: \(error.message)")
+                throw S3Client.corruptionError("is not a valid document: \(error.message)")
             }
             guard document.name.local == name else {
-                throw S3Client.corrupted("is an unexpected document '\(document.name.local)'")
+                throw S3Client.corruptionError("is an unexpected document '\(document.name.local)'")
             }
             return document
         }
@@ -156,7 +156,7 @@ struct S3Client: Sendable {
         return names.isEmpty ? nil : names.joined(separator: " and ")
     }
 
-    static func corrupted(_ what: String) -> BlobError {
+    static func corruptionError(_ what: String) -> BlobError {
         BlobError(
             .corrupted, "The store's response \(what)\(what.hasSuffix(".") ? "" : ".")", operation: "write",
             isTransient: false)

@@ -51,7 +51,7 @@ struct S3UploadJob: Sendable {
             let known = MultipartUpload(client: self.client, identifier: state.identifier)
             if let parts = try await known.parts() {
                 (upload, stored) = (known, parts)
-            } else if !mustBuffer, let object = try? await self.object.stored(),
+            } else if !mustBuffer, let object = try? await self.object.storedObject(),
                 try await self.isSource(object, plan, info)
             {
                 // An earlier run was killed after the store had completed the object.
@@ -61,9 +61,9 @@ struct S3UploadJob: Sendable {
             }
         }
         if mustBuffer {
-            return try await SequentialPartUpload(job: self, plan: plan, info: info, stored: stored).store(upload)
+            return try await SequentialPartUpload(job: self, plan: plan, info: info, storedParts: stored).store(upload)
         }
-        return try await ConcurrentPartUpload(job: self, plan: plan, info: info, stored: stored).store(upload)
+        return try await ConcurrentPartUpload(job: self, plan: plan, info: info, storedParts: stored).store(upload)
     }
 
     /// Computes the digests of a body without blocking a thread of the task pool.
@@ -96,7 +96,7 @@ struct S3UploadJob: Sendable {
             call, body, matching: validator, onProgress: { self.progress.record(1, $0) }
         ) { (answer) throws(BlobError) in try answer.tag(matching: digests, self.address) }
         let isMD5 = tag.lowercased() == digests.md5.hexadecimal
-        let found = isMD5 ? nil : try await self.object.checked(digests.byteCount, tag)
+        let found = isMD5 ? nil : try await self.object.checkedObject(digests.byteCount, tag)
         self.settings.onCheck?(S3Client.check(isCompared, isMD5))
         return found ?? self.object.facts(digests.byteCount, tag)
     }
@@ -143,7 +143,7 @@ struct S3UploadJob: Sendable {
     func finish(
         _ upload: MultipartUpload, _ parts: [FinishedPart]
     ) async throws(BlobError) -> S3Uploader.StoredObject {
-        let (object, check) = try await self.object.make(of: parts, upload) { self.stateFile?.remove() }
+        let (object, check) = try await self.object.create(from: parts, upload) { self.stateFile?.remove() }
         self.settings.onCheck?(check)
         return object
     }

@@ -206,7 +206,7 @@ public struct S3Uploader: Sendable {
         asking.maximumRetryCount = 0
         let job = try S3UploadJob(asking, source, Self.address(locator), context)
         guard source.traits.contains(.repeatable),
-            let found = try? await MultipartCompletion(client: job.client).stored()
+            let found = try? await MultipartCompletion(client: job.client).storedObject()
         else { return nil }
         let info = try await BlockingPool.reads.value { () throws(BlobError) in try source.info(context) }
         let plan = try PartPlan(partByteCount: self.partByteCount, byteCount: info.byteCount, limits: self.limits)
@@ -257,7 +257,8 @@ public struct S3Uploader: Sendable {
         let known = BlobInfo(byteCount: upload.byteCount, validator: .strong(upload.validator), isRandomAccess: true)
         let begun = MultipartUpload(client: job.client, identifier: upload.identifier)
         let stored = try await begun.part(number)
-        let parts = ConcurrentPartUpload(job: job, plan: plan, info: known, stored: stored.map { [number: $0] } ?? [:])
+        let parts = ConcurrentPartUpload(
+            job: job, plan: plan, info: known, storedParts: stored.map { [number: $0] } ?? [:])
         return (plan.range(of: number), try await parts.store(number, of: begun).part.tag)
     }
 
@@ -281,7 +282,7 @@ public struct S3Uploader: Sendable {
         let begun = MultipartUpload(client: client, identifier: upload.identifier)
         let object = MultipartCompletion(client: client)
         guard let parts = try await self.parts(of: begun, plan, context) else {
-            let found = try await object.stored()
+            let found = try await object.storedObject()
             guard try await self.isEqual(found, source, of: upload, plan, context) else {
                 throw BlobError(
                     .changed, "The store no longer has the upload, but has another object in its place.",
@@ -291,9 +292,9 @@ public struct S3Uploader: Sendable {
         }
         do throws(BlobError) {
             // The tags prove nothing about the source, but each tag was compared when its part was stored.
-            return (try await object.make(of: parts.map { FinishedPart(part: $0, md5: []) }, begun).object, true)
+            return (try await object.create(from: parts.map { FinishedPart(part: $0, md5: []) }, begun).object, true)
         } catch {
-            guard let found = try? await object.stored() else { throw error }
+            guard let found = try? await object.storedObject() else { throw error }
             let digests = parts.compactMap { EntityTag.md5($0.tag) }
             let isMade =
                 digests.count == parts.count && found.byteCount == plan.byteCount

@@ -15,7 +15,7 @@ final class BzipFinder: BlockFinder {
 
     private var input: FinderInput
     /// The bit in `input` at which the next block, end of a stream or header begins.
-    private var bit: Int
+    private var bitIndex: Int
     /// The level of the stream, which is the maximum length of its blocks in units of 100,000 bytes; nil between
     /// streams.
     private var level: UInt8?
@@ -25,7 +25,7 @@ final class BzipFinder: BlockFinder {
 
     init(_ base: BlockBase, _ scan: BlockScan) throws {
         self.input = try FinderInput(base, at: scan.start.compressedByteOffset)
-        self.bit = Int(scan.start.bitOffset % 8)
+        self.bitIndex = Int(scan.start.bitOffset % 8)
         self.byteOffset = scan.start.byteOffset
         let level = UInt8(truncatingIfNeeded: scan.start.detail)
         self.level = level == 0 ? nil : level
@@ -39,28 +39,28 @@ final class BzipFinder: BlockFinder {
                 continue
             }
             // A mark and the checksum after it.
-            guard try self.fill(self.bit + 80) else { throw self.unsuitableDataError }
+            guard try self.fill(self.bitIndex + 80) else { throw self.unsuitableDataError }
             let (mark, sum) = self.input.bytes.withUnsafeBytes { bytes in
                 (
-                    BzipScanner.number(in: bytes, at: self.bit, bitCount: BzipScanner.bitCount),
-                    UInt32(BzipScanner.number(in: bytes, at: self.bit + BzipScanner.bitCount, bitCount: 32))
+                    BzipScanner.number(in: bytes, at: self.bitIndex, bitCount: BzipScanner.bitCount),
+                    UInt32(BzipScanner.number(in: bytes, at: self.bitIndex + BzipScanner.bitCount, bitCount: 32))
                 )
             }
             switch mark {
-            case BzipScanner.end:
+            case BzipScanner.endMark:
                 guard sum == self.sum else {
                     throw BlobError(.checksumMismatch, "The checksum of the bzip2 stream is wrong.")
                 }
                 // A stream ends at a byte boundary.
-                self.drop((self.bit + 80 + 7) / 8 * 8)
+                self.drop((self.bitIndex + 80 + 7) / 8 * 8)
                 self.level = nil
-            case BzipScanner.block:
+            case BzipScanner.blockMark:
                 let end = try self.endOfBlock()
-                var block = self.block(self.bit..<end, level: level, sum: sum)
+                var block = self.block(self.bitIndex..<end, level: level, sum: sum)
                 self.sum = (self.sum << 1 | self.sum >> 31) ^ sum
                 self.drop(end)
                 let detail = UInt64(level) | UInt64(self.sum) << 8
-                block.next = RestartPoint(bitOffset: self.bitOffset, byteOffset: 0, detail: detail)
+                block.nextPoint = RestartPoint(bitOffset: self.bitOffset, byteOffset: 0, detail: detail)
                 return block
             default: throw self.unsuitableDataError
             }
@@ -70,18 +70,18 @@ final class BzipFinder: BlockFinder {
     func close() { self.input.base.close() }
 
     /// The offset of the next block, end of a stream or header in the compressed data, in bits.
-    private var bitOffset: Int64 { 8 * self.input.byteOffset + Int64(self.bit) }
+    private var bitOffset: Int64 { 8 * self.input.byteOffset + Int64(self.bitIndex) }
 
     /// Begins the next stream; returns false at the end.
     private func beginStream() throws -> Bool {
-        _ = try self.fill(self.bit + 8 * Self.headerByteCount)
-        let rest = self.input.bytes[(self.bit / 8)...]
+        _ = try self.fill(self.bitIndex + 8 * Self.headerByteCount)
+        let rest = self.input.bytes[(self.bitIndex / 8)...]
         let header = rest.prefix(Self.headerByteCount)
         if header.count == Self.headerByteCount, header.starts(with: "BZh".utf8), let level = header.last,
             (0x31...0x39).contains(level)
         {
             (self.level, self.sum) = (level, 0)
-            self.drop(self.bit + 8 * Self.headerByteCount)
+            self.drop(self.bitIndex + 8 * Self.headerByteCount)
             return true
         }
         // Zeros may follow the last stream.
@@ -94,13 +94,13 @@ final class BzipFinder: BlockFinder {
 
     /// Returns the bit at which the next mark begins.
     private func endOfBlock() throws -> Int {
-        var searched = self.bit + BzipScanner.bitCount
+        var searched = self.bitIndex + BzipScanner.bitCount
         while true {
             let found = self.input.bytes.withUnsafeBytes { BzipScanner.firstMark(in: $0, from: searched) }
             if let found { return found }
             searched = max(searched, 8 * self.input.bytes.count - BzipScanner.bitCount + 1)
             let count = self.input.bytes.count
-            guard count - self.bit / 8 <= Self.maximumByteCount, try self.input.fill(count + 1) else {
+            guard count - self.bitIndex / 8 <= Self.maximumByteCount, try self.input.fill(count + 1) else {
                 throw self.unsuitableDataError
             }
         }
@@ -111,7 +111,7 @@ final class BzipFinder: BlockFinder {
         var writer = BitWriter(capacity: bits.count / 8 + 16)
         for byte in Array("BZh".utf8) + [level] { writer.append(UInt64(byte), bitCount: 8) }
         self.input.bytes.withUnsafeBytes { writer.append(bits, of: $0) }
-        writer.append(BzipScanner.end, bitCount: BzipScanner.bitCount)
+        writer.append(BzipScanner.endMark, bitCount: BzipScanner.bitCount)
         // The checksum of a stream of one block equals the block's checksum.
         writer.append(UInt64(sum), bitCount: 32)
         let bytes = writer.bytes
@@ -130,7 +130,7 @@ final class BzipFinder: BlockFinder {
     private func drop(_ bit: Int) {
         let count = min(bit / 8, self.input.bytes.count)
         self.input.drop(count)
-        self.bit = bit - 8 * count
+        self.bitIndex = bit - 8 * count
     }
 
     /// Reads until the input has a number of bits; returns false if the base has fewer.

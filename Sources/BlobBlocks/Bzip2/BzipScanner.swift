@@ -3,7 +3,7 @@
 /// The bits of a mark may also occur within a block; only decoding shows the difference.
 struct BzipScanner {
     /// The marks: the digits of pi and of its square root.
-    static let (block, end): (UInt64, UInt64) = (0x3141_5926_5359, 0x1772_4538_5090)
+    static let (blockMark, endMark): (UInt64, UInt64) = (0x3141_5926_5359, 0x1772_4538_5090)
     /// The length of a mark in bits.
     static let bitCount = 48
 
@@ -13,7 +13,7 @@ struct BzipScanner {
         (0..<256).map { byte in
             var fitting: UInt8 = 0
             for shift in 0..<8 {
-                for mark in [Self.block, Self.end] {
+                for mark in [Self.blockMark, Self.endMark] {
                     let found = (mark << 8) >> UInt64(shift + 48 - 8 * place) & 0xFF
                     if found == UInt64(byte) { fitting |= 1 << UInt8(shift) }
                 }
@@ -34,7 +34,7 @@ struct BzipScanner {
                         let start = 8 * place + shift
                         guard start >= bit, start + Self.bitCount <= 8 * bytes.count else { continue }
                         let mark = Self.number(in: bytes, at: start, bitCount: Self.bitCount)
-                        if mark == Self.block || mark == Self.end { return start }
+                        if mark == Self.blockMark || mark == Self.endMark { return start }
                     }
                 }
                 return nil

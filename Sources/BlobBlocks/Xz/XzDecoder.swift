@@ -126,10 +126,10 @@ extension BlockFormat {
     /// The blocks of xz, decoded by liblzma; nil if liblzma cannot be loaded.
     static let xz: BlockFormat? = {
         guard blob_lzma_load() == nil else { return nil }
-        return BlockFormat(streamsFirst: true, table: { try BlockTable.xz($0) }, scan: nil) {
+        return BlockFormat(prefersStreaming: true, table: { try BlockTable.xz($0) }, scan: nil) {
             bytes, table, index, context in
             let detail = table.points[index].detail
-            let unpadded = Int64(table.compressed(index).count) - Int64(detail >> BlockTable.paddingShift)
+            let unpadded = Int64(table.compressedRange(index).count) - Int64(detail >> BlockTable.paddingShift)
             let byteCount = table.byteCount(of: index)
             let header = Array(bytes.prefix(Int(LZMA_BLOCK_HEADER_SIZE_MAX)))
             // The window is at most as long as the block, and usually at least a quarter of it.

@@ -99,7 +99,7 @@ extension BlockTable {
         var records: [(unpadded: UInt64, decoded: UInt64)] = []
         records.reserveCapacity(count)
         for _ in 0..<count {
-            let (unpadded, decoded) = (try index.varint(), try index.varint())
+            let (unpadded, decoded) = (try index.readVarint(), try index.readVarint())
             // The smallest block has a header of 8 bytes, and the end of its only filter.
             guard (5...Self.largest) ~= unpadded, decoded <= Self.largest else {
                 throw index.failure("has a block with an invalid length")

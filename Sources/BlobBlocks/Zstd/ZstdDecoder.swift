@@ -107,7 +107,7 @@ extension BlockFormat {
     static let zstd: BlockFormat? = {
         guard blob_zstd_load() == nil else { return nil }
         return BlockFormat(
-            streamsFirst: false, table: { try BlockTable.zstd($0) }, scan: { try ZstdFinder($0, $1) }
+            prefersStreaming: false, table: { try BlockTable.zstd($0) }, scan: { try ZstdFinder($0, $1) }
         ) { bytes, table, index, context in
             let (detail, byteCount) = (table.points[index].detail, table.byteCount(of: index))
             let frame = ZstdFrame(bytes[...])

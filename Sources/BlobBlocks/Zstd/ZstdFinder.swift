@@ -61,7 +61,7 @@ final class ZstdFinder: BlockFinder {
             return Block(
                 bytes: bytes, byteCount: Int64(frame.byteCount),
                 check: frame.hasChecksum ? ZstdFrame.checksumName : nil,
-                next: RestartPoint(bitOffset: self.input.byteOffset * 8, byteOffset: 0), memoryByteCount: memory
+                nextPoint: RestartPoint(bitOffset: self.input.byteOffset * 8, byteOffset: 0), memoryByteCount: memory
             ) { () throws(BlobError) in try ZstdDecoder() }
         }
         return nil

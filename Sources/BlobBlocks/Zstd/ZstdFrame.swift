@@ -101,7 +101,8 @@ extension BlockTable {
     /// Returns true if each frame begins at its offset in the table, and its header states the same length.
     private func hasRightHeaders(_ base: BlockBase) throws -> Bool {
         for index in 0..<self.count {
-            let header = try base.bytes(at: self.compressed(index).lowerBound, count: ZstdFrame.maximumHeaderByteCount)
+            let header = try base.bytes(
+                at: self.compressedRange(index).lowerBound, count: ZstdFrame.maximumHeaderByteCount)
             guard let frame = ZstdFrame(header[...]), !frame.hasDictionary,
                 frame.byteCount == UInt64(self.byteCount(of: index))
             else { return false }

@@ -39,7 +39,7 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
     static let none = BlobBytes(UnsafeRawBufferPointer(start: nil, count: 0), ownedBy: BlobWakerSlot())
 
     /// The same bytes, no longer exclusive because another owner keeps a view of them.
-    var shared: BlobBytes {
+    var sharedBytes: BlobBytes {
         var shared = self
         shared.isExclusive = false
         return shared

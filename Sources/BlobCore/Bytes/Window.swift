@@ -63,10 +63,10 @@ package final class Window: @unchecked Sendable {  // Safe: has one owner at a t
 /// A pool of windows that reuses their memory.
 package final class WindowPool: Sendable {
     private let byteCount: Int
-    private let free = Locked<[Window]>([])
+    private let freeWindows = Locked<[Window]>([])
 
     package init(byteCount: Int) { self.byteCount = byteCount }
 
-    package func makeWindow() -> Window { self.free.withLock { $0.popLast() } ?? Window(self.byteCount) }
-    package func recycle(_ window: Window) { self.free.withLock { $0.append(window) } }
+    package func makeWindow() -> Window { self.freeWindows.withLock { $0.popLast() } ?? Window(self.byteCount) }
+    package func recycle(_ window: Window) { self.freeWindows.withLock { $0.append(window) } }
 }

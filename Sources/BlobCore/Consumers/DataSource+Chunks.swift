@@ -189,7 +189,7 @@ private struct LineReader {
         while !self.isOver {
             let end = self.chunk.firstIndex(of: UInt8(ascii: "\n"))
             let part = self.chunk[..<(end ?? self.chunk.endIndex)]
-            guard self.line.count + part.count <= self.maximumByteCount else { throw self.tooLong() }
+            guard self.line.count + part.count <= self.maximumByteCount else { throw self.lengthError() }
             self.line.append(contentsOf: part)
             if let end {
                 self.chunk = self.chunk[(end + 1)...]
@@ -212,7 +212,7 @@ private struct LineReader {
         return String(decoding: self.line, as: UTF8.self)
     }
 
-    private mutating func tooLong() -> BlobError {
+    private mutating func lengthError() -> BlobError {
         self.isOver = true
         return BlobError(
             .limitExceeded, "A line is longer than the limit of \(self.maximumByteCount) bytes.",

@@ -16,12 +16,12 @@ extension BlobInputStreamDataSource {
             // Reads up to one byte more than allowed, to distinguish a blob of exactly the limit's size from a larger
             // one.
             let data = try reader.data(upTo: maximumByteCount < .max ? maximumByteCount + 1 : .max)
-            guard data.count <= maximumByteCount else { throw self.tooLong(maximumByteCount) }
+            guard data.count <= maximumByteCount else { throw self.lengthError(maximumByteCount) }
             return data
         }
     }
 
-    private func tooLong(_ maximumByteCount: Int) -> BlobError {
+    private func lengthError(_ maximumByteCount: Int) -> BlobError {
         BlobError(
             .limitExceeded, "The blob has more bytes than the limit of \(maximumByteCount).", operation: "read",
             locator: self.locator?.description, byteOffset: Int64(maximumByteCount))
@@ -32,7 +32,7 @@ extension BlobInputStreamDataSource {
         precondition(maximumByteCount >= 0, "The limit must not be negative.")
         var data = Data()
         for try await chunk in self.chunks(context: context) {
-            guard chunk.count <= maximumByteCount - data.count else { throw self.tooLong(maximumByteCount) }
+            guard chunk.count <= maximumByteCount - data.count else { throw self.lengthError(maximumByteCount) }
             data.append(chunk)
         }
         return data

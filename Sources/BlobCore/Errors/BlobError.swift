@@ -315,7 +315,7 @@ extension BlobError: CustomStringConvertible {
     /// One line: `CODE: MESSAGE [LOCATOR] (at byte N)`. Control characters are escaped.
     public var description: String {
         var line = "\(self.code): \(self.message)"
-        if let locator, !self.message.holds(locator) { line += " [\(locator)]" }
+        if let locator, !self.message.containsText(locator) { line += " [\(locator)]" }
         if let byteOffset { line += " (at byte \(byteOffset))" }
         return String(line.flatMap { $0.unicodeScalars.allSatisfy(\.isPrintable) ? String($0) : $0.escaped })
     }

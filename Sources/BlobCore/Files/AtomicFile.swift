@@ -26,7 +26,7 @@ package final class AtomicFile {
         try self.init(
             name, in: nil, permissions: 0o666, isWrittenDirectly: isWrittenDirectly, mayBeUnnamed: true, context)
         // Without the set-ID and sticky bits, which were granted for other contents, perhaps by another user.
-        if let status, !isWrittenDirectly { _ = fchmod(self.file.number, status.permissions & 0o777) }
+        if let status, !isWrittenDirectly { _ = fchmod(self.file.rawValue, status.permissions & 0o777) }
     }
 
     /// Creates the temporary file in a folder, accessible to this user alone. Replaces an existing file or link of this
@@ -56,11 +56,11 @@ package final class AtomicFile {
             }
         }
         let flags = isWrittenDirectly ? O_NONBLOCK : O_CREAT | O_EXCL | O_NOFOLLOW
-        let folderNumber = folder?.number ?? AT_FDCWD
+        let folderDescriptor = folder?.rawValue ?? AT_FDCWD
         var descriptor: CInt = -1
         while true {
             descriptor = retryingOnInterrupt {
-                openat(folderNumber, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | flags, permissions)
+                openat(folderDescriptor, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | flags, permissions)
             }
             // A pipe without a reader yet: no event reports when one opens it. A socket always fails with the same
             // error.
@@ -74,7 +74,7 @@ package final class AtomicFile {
         self.temporaryPath = temporaryPath
     }
 
-    private var folderNumber: CInt { self.folder?.number ?? AT_FDCWD }
+    private var folderDescriptor: CInt { self.folder?.rawValue ?? AT_FDCWD }
 
     /// The interval between attempts to open a pipe that has no reader yet.
     private static let openingInterval = Duration.milliseconds(20)
@@ -93,12 +93,12 @@ package final class AtomicFile {
 
     /// The maximum number of Unicode scalars of the file's name in the temporary name, which then has at most 255
     /// bytes, even at four bytes per scalar.
-    private static let maximumNamePrefix = 50
+    private static let maximumNamePrefixScalarCount = 50
 
     deinit { self.discard() }
 
     package func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        try writeAll(bytes, to: self.file.number, named: self.name, self.context)
+        try writeAll(bytes, to: self.file.rawValue, named: self.name, self.context)
     }
 
     /// Synchronises the bytes to the disk, renames the file to its final name, and synchronises the folder.
@@ -109,7 +109,7 @@ package final class AtomicFile {
         guard self.file.close() else { throw writeFailure("Could not close \(self.name)") }
         guard !isDirect else { return }
         if let temporaryPath {
-            guard renameat(self.folderNumber, temporaryPath, self.folderNumber, self.name) == 0 else {
+            guard renameat(self.folderDescriptor, temporaryPath, self.folderDescriptor, self.name) == 0 else {
                 throw writeFailure("Could not rename the temporary file to \(self.name)")
             }
         }
@@ -122,8 +122,8 @@ package final class AtomicFile {
     /// file.
     private func assignName(or sparePath: String) throws(BlobError) {
         self.sparePath = nil
-        guard !nameUnnamedFile(self.file.number, in: self.folderNumber, self.name) else { return }
-        guard errno == EEXIST, nameUnnamedFile(self.file.number, in: self.folderNumber, sparePath) else {
+        guard !nameUnnamedFile(self.file.rawValue, in: self.folderDescriptor, self.name) else { return }
+        guard errno == EEXIST, nameUnnamedFile(self.file.rawValue, in: self.folderDescriptor, sparePath) else {
             throw writeFailure("Could not create the file \(self.name)")
         }
         self.temporaryPath = sparePath
@@ -132,7 +132,7 @@ package final class AtomicFile {
     /// Removes the file unless it was committed. May be called twice.
     package func discard() {
         self.file.close()
-        if let temporaryPath { _ = unlinkat(self.folderNumber, temporaryPath, 0) }
+        if let temporaryPath { _ = unlinkat(self.folderDescriptor, temporaryPath, 0) }
         self.temporaryPath = nil
     }
 
@@ -142,7 +142,7 @@ package final class AtomicFile {
             throw BlobError(.invalidArgument, "'\(path)' is not a file name.", operation: "write")
         }
         let mark = String(UInt64.random(in: 0 ... .max), radix: 36)
-        return "\(folder).\(String(name.unicodeScalars.prefix(Self.maximumNamePrefix))).\(mark)"
+        return "\(folder).\(String(name.unicodeScalars.prefix(Self.maximumNamePrefixScalarCount))).\(mark)"
     }
 }
 

@@ -3,9 +3,9 @@ package import BlobPlatform
 /// An open file or folder, which is closed when its last owner releases it.
 ///
 /// Reads take an offset, so that threads can share it.
-package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes only in `close`, after all other uses.
+package final class Descriptor: @unchecked Sendable {  // Safe: `rawValue` changes only in `close`, after all other uses.
     /// The number of the descriptor; -1 once it is closed.
-    package private(set) var number: CInt
+    package private(set) var rawValue: CInt
     private let isOwned: Bool
 
     /// Takes ownership of the result of a call that opens a file; a negative result is a failure, with the reason in
@@ -18,7 +18,7 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
             error.operation = operation
             throw error
         }
-        (self.number, self.isOwned) = (number, true)
+        (self.rawValue, self.isOwned) = (number, true)
     }
 
     /// Opens a file, and retries after an interruption; child processes do not inherit the descriptor.
@@ -36,7 +36,7 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
     }
 
     /// Borrows a descriptor, which stays open.
-    package init(borrowing number: CInt) { (self.number, self.isOwned) = (number, false) }
+    package init(borrowing number: CInt) { (self.rawValue, self.isOwned) = (number, false) }
 
     deinit { self.close() }
 
@@ -46,17 +46,17 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
     ///   (close(2), NFS and quotas).
     @discardableResult
     package func close() -> Bool {
-        guard self.isOwned, self.number >= 0 else { return true }
-        defer { self.number = -1 }
+        guard self.isOwned, self.rawValue >= 0 else { return true }
+        defer { self.rawValue = -1 }
         // On Linux, the descriptor is closed even after an interruption.
-        return BlobPlatform.close(self.number) == 0 || errno == EINTR
+        return BlobPlatform.close(self.rawValue) == 0 || errno == EINTR
     }
 
     /// Returns the current status.
     ///
     /// - Parameter name: The name of the file in messages: "Could not get the attributes of " precedes it.
     package func status(named name: @autoclosure () -> String) throws(BlobError) -> FileStatus {
-        guard let status = FileStatus(self.number) else {
+        guard let status = FileStatus(self.rawValue) else {
             throw BlobError(systemError: errno, doing: "Could not get the attributes of \(name())")
         }
         return status
@@ -65,7 +65,7 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
     /// Returns the status of a file in this folder, without following a link; nil, with the reason in `errno`, on
     /// failure.
     package func status(of name: UnsafePointer<CChar>) -> FileStatus? {
-        FileStatus(at: name, in: self.number, followingLinks: false)
+        FileStatus(at: name, in: self.rawValue, followingLinks: false)
     }
 
     /// Calls `pread(2)`, and retries after an interruption.
@@ -78,7 +78,7 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
         into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64, named name: @autoclosure () -> String
     ) throws(BlobError) -> Int {
         while true {
-            let count = pread(self.number, buffer.baseAddress, buffer.count, off_t(byteOffset))
+            let count = pread(self.rawValue, buffer.baseAddress, buffer.count, off_t(byteOffset))
             if count >= 0 { return count }
             guard errno == EINTR else { throw BlobError(systemError: errno, doing: "Could not read \(name())") }
         }
@@ -122,14 +122,14 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
     ///
     /// - Parameter act: The beginning of the message of an error: "Could not synchronise x".
     package func synchronise(doing act: @autoclosure () -> String) throws(BlobError) {
-        guard retryingOnInterrupt({ fsync(self.number) }) == 0 else { throw writeFailure(act()) }
+        guard retryingOnInterrupt({ fsync(self.rawValue) }) == 0 else { throw writeFailure(act()) }
     }
 
     /// Waits until the names of a folder are on the disk; until then, a power failure may undo a rename.
     ///
     /// Does nothing on a file system that does not support it.
     package func synchroniseFolder(doing act: @autoclosure () -> String) throws(BlobError) {
-        guard retryingOnInterrupt({ fsync(self.number) }) != 0, errno == EIO || errno == ENOSPC || errno == EDQUOT
+        guard retryingOnInterrupt({ fsync(self.rawValue) }) != 0, errno == EIO || errno == ENOSPC || errno == EDQUOT
         else { return }
         throw writeFailure(act())
     }
@@ -140,12 +140,12 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
     /// - Returns: False, with the reason in `errno`, if it was not acquired: `EWOULDBLOCK` while another owner holds
     ///   it.
     package func lock(_ kind: CInt = LOCK_EX) -> Bool {
-        retryingOnInterrupt { flock(self.number, kind | LOCK_NB) } == 0
+        retryingOnInterrupt { flock(self.rawValue, kind | LOCK_NB) } == 0
     }
 
     /// Releases the lock even if a child process that was started meanwhile still has a copy of the descriptor, as it
     /// does until it executes its program.
-    package func unlock() { _ = flock(self.number, LOCK_UN) }
+    package func unlock() { _ = flock(self.rawValue, LOCK_UN) }
 }
 
 /// Repeats a system call as long as signals interrupt it.

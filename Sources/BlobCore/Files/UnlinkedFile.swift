@@ -23,7 +23,7 @@ package final class UnlinkedFile: @unchecked Sendable {  // Safe: `byteCount` ch
     }
 
     package func append(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        try writeAll(bytes, to: self.file.number, named: "the temporary file")
+        try writeAll(bytes, to: self.file.rawValue, named: "the temporary file")
         self.byteCount += Int64(bytes.count)
     }
 

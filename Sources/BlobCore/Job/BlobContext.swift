@@ -162,17 +162,17 @@ public struct BlobContext: Sendable {
     /// Returns the limit for the first byte of a step that begins now.
     package func stepLimit() -> StepLimit {
         let idleEnd = self.idleLimit.map { CompactInstant(.now.advanced(by: $0)) }
-        guard let deadline = self.compactDeadline else { return StepLimit(end: idleEnd, isIdleLimit: true) }
-        guard let idleEnd, idleEnd < deadline else { return StepLimit(end: deadline, isIdleLimit: false) }
-        return StepLimit(end: idleEnd, isIdleLimit: true)
+        guard let deadline = self.compactDeadline else { return StepLimit(deadline: idleEnd, isIdleLimit: true) }
+        guard let idleEnd, idleEnd < deadline else { return StepLimit(deadline: deadline, isIdleLimit: false) }
+        return StepLimit(deadline: idleEnd, isIdleLimit: true)
     }
 
     package struct StepLimit {
-        package let end: CompactInstant?
+        package let deadline: CompactInstant?
         package let isIdleLimit: Bool
 
         /// The time that remains, at least zero; nil for no limit.
-        package var remaining: Duration? { self.end?.remaining }
+        package var remaining: Duration? { self.deadline?.remaining }
 
         package func error(idleLimit: Duration?) -> BlobError {
             guard self.isIdleLimit, let idleLimit else {

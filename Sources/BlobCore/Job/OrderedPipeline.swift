@@ -21,7 +21,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
         /// The error after which no more jobs are created.
         var failure: (any Error)?
 
-        var firstIsDone: Bool {
+        var isFirstDone: Bool {
             if case .done = self.slots.first { true } else { self.slots.isEmpty }
         }
 
@@ -93,7 +93,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
                 return nil
             }
             if self.runOne() { continue }
-            try self.context.wait(on: self.firstProductSignal) { self.state.withLock { $0.firstIsDone } ? () : nil }
+            try self.context.wait(on: self.firstProductSignal) { self.state.withLock { $0.isFirstDone } ? () : nil }
         }
     }
 

@@ -46,7 +46,7 @@ public struct BlobRetry: Hashable, Sendable {
     public var identity: Identity
 
     /// False to retry only before the first byte of a reader; true by default.
-    package var resumes = true
+    package var resumesReading = true
 
     /// Creates rules.
     public init(

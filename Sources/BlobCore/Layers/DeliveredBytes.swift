@@ -17,7 +17,7 @@ package struct DeliveredBytes {
         }
 
         /// True unless all bytes were added and differ from the delivered bytes.
-        package var holds: Bool { self.byteCount > 0 || self.hash.finalize() == self.expected }
+        package var isConfirmed: Bool { self.byteCount > 0 || self.hash.finalize() == self.expected }
     }
 
     /// The part of the delivered bytes that must be unchanged when they are read again.
@@ -31,7 +31,7 @@ package struct DeliveredBytes {
     }
 
     /// The number of most recently delivered bytes that are read again and compared.
-    package static let lastByteCount = 4096
+    package static let comparedTailByteCount = 4096
 
     private var byteCount: Int64 = 0
     // Independent of how the bytes are divided into reads; hashes some gigabytes per second.
@@ -46,12 +46,12 @@ package struct DeliveredBytes {
         case .none: break
         case .all: self.hash.combine(bytes: bytes)
         case .last:
-            let start = max(0, bytes.count - Self.lastByteCount)
+            let start = max(0, bytes.count - Self.comparedTailByteCount)
             // The buffer holds twice the number needed, so that short reads do not move the bytes each time.
             if start > 0 {
                 self.last.removeAll(keepingCapacity: true)
-            } else if self.last.count + bytes.count > 2 * Self.lastByteCount {
-                self.last.removeFirst(self.last.count + bytes.count - Self.lastByteCount)
+            } else if self.last.count + bytes.count > 2 * Self.comparedTailByteCount {
+                self.last.removeFirst(self.last.count + bytes.count - Self.comparedTailByteCount)
             }
             self.last += UnsafeRawBufferPointer(rebasing: bytes[start..<bytes.count])
         }
@@ -63,7 +63,7 @@ package struct DeliveredBytes {
         case .none: return Proof(0, Hasher())
         case .all: return Proof(self.byteCount, self.hash)
         case .last:
-            let last = self.last.suffix(Self.lastByteCount)
+            let last = self.last.suffix(Self.comparedTailByteCount)
             var hash = Hasher()
             last.withUnsafeBytes { hash.combine(bytes: $0) }
             return Proof(Int64(last.count), hash)

@@ -138,7 +138,7 @@ final class RetryStream: BlobByteStream {
 
     /// The delivered bytes that are compared when reading is resumed.
     private var compared: DeliveredBytes.Extent {
-        guard self.rules.resumes, self.rules.identity != .unchecked else { return .none }
+        guard self.rules.resumesReading, self.rules.identity != .unchecked else { return .none }
         guard self.declaredInfo?.isRandomAccess ?? true else { return .all }
         return self.rules.identity == .compared && self.declaredInfo?.validator?.isStrong != true ? .last : .none
     }
@@ -178,7 +178,7 @@ final class RetryStream: BlobByteStream {
             return result
         }
         if result == .notYet { return false }
-        guard result == .bytes, proof.holds else { throw self.changedError }
+        guard result == .bytes, proof.isConfirmed else { throw self.changedError }
         self.phase = proof.byteCount == 0 ? .reading(reader) : .comparing(reader, proof)
         return true
     }
@@ -210,7 +210,7 @@ final class RetryStream: BlobByteStream {
     /// True if the identity of the content can be checked, or need not be.
     private var canResume: Bool {
         guard self.byteOffset > self.startOffset else { return true }
-        guard self.rules.resumes else { return false }
+        guard self.rules.resumesReading else { return false }
         return switch self.rules.identity {
         case .strong: self.declaredInfo?.validator?.isStrong ?? false
         case .compared: self.declaredInfo?.validator != nil

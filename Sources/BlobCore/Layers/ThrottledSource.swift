@@ -47,7 +47,7 @@ package final class ByteAllowance: Sendable {
 
     private let bytesPerSecond: Double
     private let portionByteCount: Int
-    private let next: Locked<ContinuousClock.Instant>
+    private let nextDeliveryTime: Locked<ContinuousClock.Instant>
 
     /// Creates an unused allowance.
     ///
@@ -56,7 +56,7 @@ package final class ByteAllowance: Sendable {
         precondition(bytesPerSecond > 0, "The rate must be at least one byte per second.")
         self.bytesPerSecond = Double(bytesPerSecond)
         self.portionByteCount = Int(min(max(1, bytesPerSecond / Self.portionsPerSecond), Self.maximumPortionByteCount))
-        self.next = Locked(now)
+        self.nextDeliveryTime = Locked(now)
     }
 
     private func duration(of byteCount: Int) -> Duration { .seconds(Double(byteCount) / self.bytesPerSecond) }
@@ -71,12 +71,12 @@ package final class ByteAllowance: Sendable {
 
         package init(of allowance: ByteAllowance) { self.allowance = allowance }
 
-        deinit { self.allowance.next.withLock { $0 -= self.allowance.duration(of: self.byteCount) } }
+        deinit { self.allowance.nextDeliveryTime.withLock { $0 -= self.allowance.duration(of: self.byteCount) } }
 
         /// Returns the number of bytes that may pass now. If it is 0, no bytes may pass before ``start``.
         package func available(at now: ContinuousClock.Instant = .now) -> Int {
             if self.byteCount == 0 {
-                (self.byteCount, self.start) = self.allowance.next.withLock { [allowance] next in
+                (self.byteCount, self.start) = self.allowance.nextDeliveryTime.withLock { [allowance] next in
                     let start = max(next, now - ByteAllowance.longestBacklog)
                     next = start + allowance.duration(of: allowance.portionByteCount)
                     return (allowance.portionByteCount, start)

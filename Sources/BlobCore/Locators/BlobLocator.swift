@@ -42,9 +42,9 @@ public struct BlobLocator: Hashable, Sendable {
     /// - Throws: ``BlobError/Code/invalidLocator`` with the offset of the fault in bytes.
     public init(_ text: String) throws(BlobError) {
         var parser = LocatorParser(text)
-        self.scheme = try parser.scheme()
-        self.schemeSpecificPart = try parser.schemeSpecificPart()
-        self.selectors = try parser.selectors()
+        self.scheme = try parser.parseScheme()
+        self.schemeSpecificPart = try parser.parseSchemeSpecificPart()
+        self.selectors = try parser.parseSelectors()
     }
 
     /// Creates the locator of a file.
@@ -77,7 +77,7 @@ public struct BlobLocator: Hashable, Sendable {
     public func wrapped(in wrapper: String) throws(BlobError) -> BlobLocator {
         var parser = LocatorParser(wrapper + ":")
         var locator = self
-        locator.scheme = try parser.wholeScheme() + "+" + self.scheme
+        locator.scheme = try parser.parseWholeScheme() + "+" + self.scheme
         return locator
     }
 
@@ -172,7 +172,7 @@ struct LocatorParser {
 
     /// Parses the scheme: `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )` (RFC 3986, section 3.1), with no empty part
     /// between its `+` signs.
-    mutating func scheme() throws(BlobError) -> String {
+    mutating func parseScheme() throws(BlobError) -> String {
         guard let end = self.bytes.firstIndex(of: UInt8(ascii: ":")) else {
             throw self.failure("no scheme, such as 'file:' in file:///path", at: 0)
         }
@@ -194,23 +194,23 @@ struct LocatorParser {
     }
 
     /// Parses a scheme with nothing after its colon.
-    mutating func wholeScheme() throws(BlobError) -> String {
-        let scheme = try self.scheme()
+    mutating func parseWholeScheme() throws(BlobError) -> String {
+        let scheme = try self.parseScheme()
         guard self.position == self.bytes.count else {
             throw self.failure("text after the scheme", at: self.position - 1)
         }
         return scheme
     }
 
-    mutating func schemeSpecificPart() throws(BlobError) -> String {
+    mutating func parseSchemeSpecificPart() throws(BlobError) -> String {
         let end = self.bytes[self.position...].firstIndex(of: UInt8(ascii: "#")) ?? self.bytes.count
         let part = self.bytes[self.position..<end]
-        _ = try self.decoded(part, of: PercentEncoding.schemeSpecificCharacters)
+        _ = try self.decode(part, of: PercentEncoding.schemeSpecificCharacters)
         self.position = end
         return String(decoding: part, as: UTF8.self)
     }
 
-    mutating func selectors() throws(BlobError) -> [BlobLocator.Selector] {
+    mutating func parseSelectors() throws(BlobError) -> [BlobLocator.Selector] {
         guard self.position < self.bytes.count else { return [] }
         let marks = self.bytes[self.position...].lazy.filter { $0 == UInt8(ascii: "!") }
         // Deeper nesting cannot be opened, and each selector costs time to decode.
@@ -231,7 +231,7 @@ struct LocatorParser {
     }
 
     private func selector(_ bytes: ArraySlice<UInt8>) throws(BlobError) -> BlobLocator.Selector {
-        let name = try self.decoded(bytes, of: PercentEncoding.selectorCharacters)
+        let name = try self.decode(bytes, of: PercentEncoding.selectorCharacters)
         guard bytes.first == UInt8(ascii: "@") else { return .name(name) }
         let digits = String(decoding: bytes.dropFirst(), as: UTF8.self)
         guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let index = Int(digits) else {
@@ -242,7 +242,7 @@ struct LocatorParser {
     }
 
     /// Decodes a part in which only `characters` may stand unencoded.
-    private func decoded(_ part: ArraySlice<UInt8>, of characters: ByteSet) throws(BlobError) -> [UInt8] {
+    private func decode(_ part: ArraySlice<UInt8>, of characters: ByteSet) throws(BlobError) -> [UInt8] {
         let percent = UInt8(ascii: "%")
         if let offset = part.firstIndex(where: { $0 != percent && !characters.contains($0) }) {
             throw self.failure("a character that must be percent-encoded", at: offset)

@@ -58,47 +58,47 @@ package struct MarkupElement {
                 .limitExceeded, "The XML document has \(bytes.count) bytes, more than the limit of \(self.byteLimit).")
         }
         var parser = MarkupParser(bytes)
-        return try parser.document()
+        return try parser.parseDocument()
     }
 }
 
 private struct MarkupParser {
     private let bytes: [UInt8]
-    private var place = 0
-    private var nodesLeft = MarkupElement.maximumNodeCount
+    private var position = 0
+    private var remainingNodeCount = MarkupElement.maximumNodeCount
     /// The namespaces in scope by their prefixes; the default namespace has an empty prefix.
     private var namespaces: [String: String] = ["xml": "xml"]
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    mutating func document() throws(BlobError) -> MarkupElement {
+    mutating func parseDocument() throws(BlobError) -> MarkupElement {
         self.skip("\u{FEFF}")
         try self.skipBetweenElements()
-        let root = try self.element(depth: 1)
+        let root = try self.parseElement(depth: 1)
         try self.skipBetweenElements()
         // XMP packets are padded to the end of their space.
-        guard self.bytes[self.place...].allSatisfy({ $0 == 0 }) else {
+        guard self.bytes[self.position...].allSatisfy({ $0 == 0 }) else {
             throw self.invalidMarkupError("unexpected text after the root element")
         }
         return root
     }
 
     private func invalidMarkupError(_ fault: String) -> BlobError {
-        BlobError(.corrupted, "The XML document is invalid: \(fault).", byteOffset: Int64(self.place))
+        BlobError(.corrupted, "The XML document is invalid: \(fault).", byteOffset: Int64(self.position))
     }
 
     // MARK: Bytes
 
-    private var next: UInt8? { self.place < self.bytes.count ? self.bytes[self.place] : nil }
+    private var nextByte: UInt8? { self.position < self.bytes.count ? self.bytes[self.position] : nil }
 
     private func starts(with text: StaticString) -> Bool {
         let text = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
-        return self.bytes[self.place...].starts(with: text)
+        return self.bytes[self.position...].starts(with: text)
     }
 
     @discardableResult private mutating func skip(_ text: StaticString) -> Bool {
         guard self.starts(with: text) else { return false }
-        self.place += text.utf8CodeUnitCount
+        self.position += text.utf8CodeUnitCount
         return true
     }
 
@@ -107,15 +107,17 @@ private struct MarkupParser {
     }
 
     @discardableResult private mutating func skipSpace() -> Bool {
-        let start = self.place
-        while let next, next == 0x20 || next == 0x09 || next == 0x0A || next == 0x0D { self.place += 1 }
-        return self.place > start
+        let start = self.position
+        while let next = self.nextByte, next == 0x20 || next == 0x09 || next == 0x0A || next == 0x0D {
+            self.position += 1
+        }
+        return self.position > start
     }
 
     private mutating func skip(through end: StaticString) throws(BlobError) {
         while !self.skip(end) {
-            guard self.place < self.bytes.count else { throw self.invalidMarkupError("'\(end)' is missing") }
-            self.place += 1
+            guard self.position < self.bytes.count else { throw self.invalidMarkupError("'\(end)' is missing") }
+            self.position += 1
         }
     }
 
@@ -131,20 +133,20 @@ private struct MarkupParser {
     private mutating func skipBetweenElements() throws(BlobError) {
         while true {
             self.skipSpace()
-            if try self.skipAside() { continue }
+            if try self.skipCommentOrInstruction() { continue }
             guard self.skip("<!DOCTYPE") else { return }
-            while let next, next != UInt8(ascii: ">") {
+            while let next = self.nextByte, next != UInt8(ascii: ">") {
                 guard next != UInt8(ascii: "[") else {
                     throw self.invalidMarkupError("a document type with declarations is not supported")
                 }
-                self.place += 1
+                self.position += 1
             }
             try self.expect(">")
         }
     }
 
     /// Skips a comment or a processing instruction; returns false for anything else.
-    private mutating func skipAside() throws(BlobError) -> Bool {
+    private mutating func skipCommentOrInstruction() throws(BlobError) -> Bool {
         if self.skip("<!--") {
             try self.skip(through: "-->")
         } else if self.skip("<?") {
@@ -155,33 +157,33 @@ private struct MarkupParser {
         return true
     }
 
-    private mutating func element(depth: Int) throws(BlobError) -> MarkupElement {
+    private mutating func parseElement(depth: Int) throws(BlobError) -> MarkupElement {
         guard depth <= MarkupElement.maximumDepth else {
             throw BlobError(
                 .limitExceeded,
                 "The XML document has more than \(MarkupElement.maximumDepth) levels of nested elements.")
         }
-        let start = self.place
+        let start = self.position
         try self.expect("<")
-        try self.count()
-        let qualified = try self.name()
+        try self.countNode()
+        let qualified = try self.parseName()
         // A table of prefixes per element would make the time quadratic, so the element's changes are undone instead.
         var hidden: [(prefix: String, namespace: String?)] = []
         var raw: [(name: String, value: String, range: Range<Int>)] = []
-        while self.skipSpace(), let next, next != UInt8(ascii: ">"), next != UInt8(ascii: "/") {
-            try self.count()
-            let attributeStart = self.place
-            let name = try self.name()
+        while self.skipSpace(), let next = self.nextByte, next != UInt8(ascii: ">"), next != UInt8(ascii: "/") {
+            try self.countNode()
+            let attributeStart = self.position
+            let name = try self.parseName()
             self.skipSpace()
             try self.expect("=")
             self.skipSpace()
-            let value = try self.quoted()
+            let value = try self.parseQuotedValue()
             if name == "xmlns" || name.hasPrefix("xmlns:") {
                 let prefix = String(name.dropFirst("xmlns:".count))
                 guard prefix != "xml" else { continue }
                 hidden.append((prefix, self.namespaces.updateValue(value, forKey: prefix)))
             } else {
-                raw.append((name, value, attributeStart..<self.place))
+                raw.append((name, value, attributeStart..<self.position))
             }
         }
         let fallback = self.namespaces[""] ?? ""
@@ -192,43 +194,43 @@ private struct MarkupParser {
         if !self.skip("/>") {
             try self.expect(">")
             try self.readContent(of: &element, depth)
-            guard try self.name() == qualified else {
+            guard try self.parseName() == qualified else {
                 throw self.invalidMarkupError("an element is closed with a different name")
             }
             self.skipSpace()
             try self.expect(">")
         }
         for (prefix, namespace) in hidden.reversed() { self.namespaces[prefix] = namespace }
-        element.range = start..<self.place
+        element.range = start..<self.position
         return element
     }
 
     /// Reads up to the name in the closing tag.
     private mutating func readContent(of element: inout MarkupElement, _ depth: Int) throws(BlobError) {
         var text: [UInt8] = []
-        while let next {
+        while let next = self.nextByte {
             if next == UInt8(ascii: "&") {
-                text += try self.reference()
+                text += try self.parseReference()
             } else if next != UInt8(ascii: "<") {
                 text.append(next)
-                self.place += 1
+                self.position += 1
             } else if self.skip("</") {
                 element.text = try self.string(text)
                 return
             } else if self.skip("<![CDATA[") {
-                let start = self.place
+                let start = self.position
                 try self.skip(through: "]]>")
-                text += self.bytes[start..<(self.place - 3)]
-            } else if try !self.skipAside() {
-                element.children.append(try self.element(depth: depth + 1))
+                text += self.bytes[start..<(self.position - 3)]
+            } else if try !self.skipCommentOrInstruction() {
+                element.children.append(try self.parseElement(depth: depth + 1))
             }
         }
         throw self.invalidMarkupError("an element is not closed")
     }
 
-    private mutating func count() throws(BlobError) {
-        self.nodesLeft -= 1
-        guard self.nodesLeft >= 0 else {
+    private mutating func countNode() throws(BlobError) {
+        self.remainingNodeCount -= 1
+        guard self.remainingNodeCount >= 0 else {
             throw BlobError(
                 .limitExceeded,
                 "The XML document has more than \(MarkupElement.maximumNodeCount) elements and attributes.")
@@ -244,36 +246,36 @@ private struct MarkupParser {
         return .init(namespace: namespace, local: String(name[name.index(after: colon)...]))
     }
 
-    private mutating func name() throws(BlobError) -> String {
-        let start = self.place
-        while let next, next > 0x20, !"<>/=&'\"?!".utf8.contains(next) { self.place += 1 }
-        guard self.place > start else { throw self.invalidMarkupError("a name is missing") }
-        return try self.string(self.bytes[start..<self.place])
+    private mutating func parseName() throws(BlobError) -> String {
+        let start = self.position
+        while let next = self.nextByte, next > 0x20, !"<>/=&'\"?!".utf8.contains(next) { self.position += 1 }
+        guard self.position > start else { throw self.invalidMarkupError("a name is missing") }
+        return try self.string(self.bytes[start..<self.position])
     }
 
-    private mutating func quoted() throws(BlobError) -> String {
-        guard let mark = self.next, mark == UInt8(ascii: "\"") || mark == UInt8(ascii: "'") else {
+    private mutating func parseQuotedValue() throws(BlobError) -> String {
+        guard let mark = self.nextByte, mark == UInt8(ascii: "\"") || mark == UInt8(ascii: "'") else {
             throw self.invalidMarkupError("a quotation mark is missing")
         }
-        self.place += 1
+        self.position += 1
         var text: [UInt8] = []
-        while let next, next != mark {
+        while let next = self.nextByte, next != mark {
             guard next != UInt8(ascii: "<") else { throw self.invalidMarkupError("an attribute contains '<'") }
             if next == UInt8(ascii: "&") {
-                text += try self.reference()
+                text += try self.parseReference()
             } else {
                 text.append(next)
-                self.place += 1
+                self.position += 1
             }
         }
-        guard self.next == mark else { throw self.invalidMarkupError("an attribute is not closed") }
-        self.place += 1
+        guard self.nextByte == mark else { throw self.invalidMarkupError("an attribute is not closed") }
+        self.position += 1
         return try self.string(text)
     }
 
     /// Reads a character reference or one of the predefined entities.
-    private mutating func reference() throws(BlobError) -> [UInt8] {
-        let rest = self.bytes[self.place...].dropFirst().prefix(10)
+    private mutating func parseReference() throws(BlobError) -> [UInt8] {
+        let rest = self.bytes[self.position...].dropFirst().prefix(10)
         guard let end = rest.firstIndex(of: UInt8(ascii: ";")) else {
             throw self.invalidMarkupError("an entity is not closed")
         }
@@ -290,7 +292,7 @@ private struct MarkupParser {
             default: nil
             }
         guard let scalar else { throw self.invalidMarkupError("unknown entity '\(name)'") }
-        self.place = end + 1
+        self.position = end + 1
         return Array(String(scalar).utf8)
     }
 }

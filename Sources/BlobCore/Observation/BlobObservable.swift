@@ -158,11 +158,11 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
 
     @usableFromInline func observe(
         _ options: BlobObservingOptions, on delivery: BlobDelivery,
-        concerns: @escaping @Sendable (_ old: State, _ new: State) -> Bool,
+        isRelevant: @escaping @Sendable (_ old: State, _ new: State) -> Bool,
         handler: @escaping @Sendable (_ old: State, _ new: State, _ isInitial: Bool, _ isPrior: Bool) -> Void
     ) -> BlobRegistration {
         defer { withExtendedLifetime(self) {} }
-        let handler = HandlerObserver(options, concerns: concerns, handler)
+        let handler = HandlerObserver(options, isRelevant: isRelevant, handler)
         let observer = delivery.connect.map { Mailbox(handler, of: self, self.core.rules, connect: $0) } ?? handler
         let key = self.core.add(observer, isInitialWanted: options.contains(.initial))
         return BlobRegistration(of: observer, key, by: self.core)

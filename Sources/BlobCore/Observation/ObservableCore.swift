@@ -16,8 +16,8 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     private var wakers = ObserverList<BlobWaker>()
     private var lastKey: UInt64 = 0
     private var hasObservers = false  // True if there are observers or wakers.
-    private var pending: [Delivery] = []
-    private var hasPending = false  // True if `pending` is not empty.
+    private var pendingDeliveries: [Delivery] = []
+    private var hasPending = false  // True if `pendingDeliveries` is not empty.
     private var isDelivering = false
     private var hasEnded = false
 
@@ -161,12 +161,12 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     @inline(never)  // Otherwise even updates that queue nothing would look up the types used here.
     private func enqueue(_ old: State, _ new: State, isInitial: Bool, for observers: [AnyObserver]) {
         let change = Change(old: old, new: new, isInitial: isInitial)
-        if let last = self.pending.last, last.observers.elementsEqual(observers, by: ===),
+        if let last = self.pendingDeliveries.last, last.observers.elementsEqual(observers, by: ===),
             self.rules.mayCoalesce(last.change, change)
         {
-            self.pending[self.pending.count - 1].change.new = new
+            self.pendingDeliveries[self.pendingDeliveries.count - 1].change.new = new
         } else {
-            self.pending.append(Delivery(change: change, observers: observers))
+            self.pendingDeliveries.append(Delivery(change: change, observers: observers))
             self.hasPending = true
         }
     }
@@ -174,8 +174,8 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     @inline(never)  // As for `enqueue`.
     private func deliverPending() {
         let pending = self.lock.withLock { _ in
-            defer { (self.pending, self.hasPending) = ([], false) }
-            return self.pending
+            defer { (self.pendingDeliveries, self.hasPending) = ([], false) }
+            return self.pendingDeliveries
         }
         for delivery in pending {
             let change = delivery.change

@@ -30,23 +30,23 @@ final class HandlerObserver<State: Equatable & Sendable>: Observer<State>, @unch
     typealias Handler = @Sendable (_ old: State, _ new: State, _ isInitial: Bool, _ isPrior: Bool) -> Void
 
     private let isPriorWanted: Bool
-    private let concerns: @Sendable (_ old: State, _ new: State) -> Bool
+    private let isRelevant: @Sendable (_ old: State, _ new: State) -> Bool
     private let handler: Handler
     private let isCancelled = Locked(false)
 
     init(
-        _ options: BlobObservingOptions, concerns: @escaping @Sendable (_ old: State, _ new: State) -> Bool,
+        _ options: BlobObservingOptions, isRelevant: @escaping @Sendable (_ old: State, _ new: State) -> Bool,
         _ handler: @escaping Handler
     ) {
         self.isPriorWanted = options.contains(.prior)
-        self.concerns = concerns
+        self.isRelevant = isRelevant
         self.handler = handler
     }
 
-    func isConcerned(old: State, new: State) -> Bool { self.concerns(old, new) }
+    func isConcerned(old: State, new: State) -> Bool { self.isRelevant(old, new) }
 
     override func receive(old: State, new: State, isInitial: Bool) {
-        guard isInitial || self.concerns(old, new) else { return }
+        guard isInitial || self.isRelevant(old, new) else { return }
         if self.isPriorWanted, !isInitial, !self.isCancelled.withLock({ $0 }) { self.handler(old, new, false, true) }
         if !self.isCancelled.withLock({ $0 }) { self.handler(old, new, isInitial, false) }
     }
@@ -58,13 +58,13 @@ final class HandlerObserver<State: Equatable & Sendable>: Observer<State>, @unch
 final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked Sendable {  // Safe: see `AnyObserver`.
     typealias Demand = CheckedContinuation<State?, Never>
 
-    private struct Waiting {
+    private struct WaitingState {
         var changes = Fifo<Change<State>>()
         var demand: Demand?
         var isComplete = false  // No more values will come.
     }
 
-    private let waiting = Locked(Waiting())
+    private let waiting = Locked(WaitingState())
     private let rules: ObservableRules<State>
 
     init(_ first: State, _ rules: ObservableRules<State>) {
@@ -94,7 +94,7 @@ final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked
 
     override func cancel() {
         // The values are released outside the lock.
-        let cancelled = self.waiting.exchange(Waiting(isComplete: true))
+        let cancelled = self.waiting.exchange(WaitingState(isComplete: true))
         cancelled.demand?.resume(returning: nil)
     }
 
@@ -114,7 +114,7 @@ final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked
 
 /// The queue of changes for the executor of an observer.
 final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Sendable {  // Safe: see `AnyObserver`.
-    private struct Waiting {
+    private struct WaitingState {
         var connection: BlobDelivery.Connection?  // Nil before the start and after the end.
         weak var observable: AnyObject?
         var changes = Fifo<Change<State>>()
@@ -129,7 +129,7 @@ final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Se
 
     private let observer: HandlerObserver<State>
     private let rules: ObservableRules<State>
-    private let waiting = Locked(Waiting())
+    private let waiting = Locked(WaitingState())
 
     /// Creates an empty queue.
     ///
@@ -142,7 +142,7 @@ final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Se
         self.rules = rules
         super.init()
         let connection = connect { [weak self] in self?.drain() }
-        self.waiting.withLock { $0 = Waiting(connection: connection, observable: observable) }
+        self.waiting.withLock { $0 = WaitingState(connection: connection, observable: observable) }
     }
 
     override func receive(old: State, new: State, isInitial: Bool) {
@@ -161,7 +161,7 @@ final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Se
     override func cancel() {
         self.observer.cancel()
         // The queued changes are released outside the lock.
-        let dropped = self.waiting.exchange(Waiting())
+        let dropped = self.waiting.exchange(WaitingState())
         dropped.connection?.close()
     }
 

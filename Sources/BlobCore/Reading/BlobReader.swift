@@ -16,20 +16,20 @@ public final class BlobReader {
     package private(set) var stream: any BlobByteStream
     /// The stream, as long as another may replace it. Cast once: casting an object to a protocol takes longer than
     /// calling it.
-    private var late: (any LateStream)?
+    private var lateStream: (any LateStream)?
     /// The source; nil if the body belongs to the source of the reader over this one.
     private let source: (any BlobInputStreamDataSource)?
     let context: BlobContext
     private var phase = Phase.reading
     private var declaredContent: DeclaredContent
-    private var skipped = BytesToSkip(0)
+    private var bytesToSkip = BytesToSkip(0)
     // Changed as a copy, as `declaredContent` is, so that the compiler can prove that no access overlaps another;
     // otherwise it would check that at run time, with each read.
     private(set) var wait = ReaderWait()
     /// The bytes that were taken from the stream but neither delivered nor skipped.
-    private var held: BlobBytes?
+    private var heldBytes: BlobBytes?
     /// The error to throw after the bytes that were delivered with it.
-    private var pending: (any Error)?
+    private var pendingError: (any Error)?
 
     /// The offset of the next byte of the stream, from the start of the blob.
     private var streamOffset: Int64
@@ -99,7 +99,9 @@ public final class BlobReader {
     package var locator: BlobLocator? { self.source?.locator }
 
     /// The offset of the next byte, from the start of the blob.
-    public var byteOffset: Int64 { self.streamOffset - Int64(self.held?.count ?? 0) + self.skipped.rest }
+    public var byteOffset: Int64 {
+        self.streamOffset - Int64(self.heldBytes?.count ?? 0) + self.bytesToSkip.remainingByteCount
+    }
 
     /// The slot that fires when a read that returned ``BlobReadResult/notYet`` is worth trying again; accessed after
     /// each such read. For streams that read this reader.
@@ -112,7 +114,7 @@ public final class BlobReader {
 
     /// True once a read reached the end and every check at the end passed.
     package var hasEnded: Bool {
-        if case .ended = self.phase, self.held == nil { true } else { false }
+        if case .ended = self.phase, self.heldBytes == nil { true } else { false }
     }
 
     // MARK: Reading
@@ -120,7 +122,7 @@ public final class BlobReader {
     /// Reads the next bytes. If the output is full, reads nothing and returns `bytes`.
     public func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         switch self.phase {
-        case .failed(let error) where self.held == nil: throw error
+        case .failed(let error) where self.heldBytes == nil: throw error
         case .closed: throw self.inContext(BlobError(.closed, "The reader is closed."), "read")
         case .reading, .ended, .failed: break
         }
@@ -181,25 +183,27 @@ public final class BlobReader {
     package func skip(_ byteCount: Int64) {
         precondition(byteCount >= 0, "The number of bytes to skip must not be negative.")
         guard case .reading = self.phase else { return }
-        self.skipped.rest += byteCount
+        self.bytesToSkip.remainingByteCount += byteCount
     }
 
     /// Lends the next bytes in memory, if any, without consuming them.
     ///
     /// - Returns: The bytes; nil if no bytes are in memory, or if the next read will throw.
     package func lend() -> BlobBytes? {
-        guard self.isReadable, self.skipped.rest == 0, (try? self.context.check()) != nil else { return nil }
-        if let held { return held.shared }
+        guard self.isReadable, self.bytesToSkip.remainingByteCount == 0, (try? self.context.check()) != nil else {
+            return nil
+        }
+        if let heldBytes { return heldBytes.sharedBytes }
         do {
-            guard try self.updateFactsOutsideOfRead(), self.skipped.rest == 0,
+            guard try self.updateFactsOutsideOfRead(), self.bytesToSkip.remainingByteCount == 0,
                 let bytes = try self.stream.readBytes(at: self.streamOffset, atMost: .max)
             else {
                 return nil
             }
             try self.advance(by: bytes.count)
             self.endWait()
-            self.held = bytes
-            return bytes.shared
+            self.heldBytes = bytes
+            return bytes.sharedBytes
         } catch {
             _ = self.fail(error)
             return nil
@@ -212,12 +216,12 @@ public final class BlobReader {
     /// - Throws: The errors of ``read(into:)``.
     public func readBytes(atMost byteCount: Int) throws -> BlobBytes? {
         guard self.isReadable else { return nil }
-        if self.held != nil, self.skipped.rest == 0 { return self.takeHeld(byteCount) }
+        if self.heldBytes != nil, self.bytesToSkip.remainingByteCount == 0 { return self.takeHeld(byteCount) }
         guard !self.hasEnded else { return nil }
         defer { self.wakeAfterChange() }
         do {
             if !self.defersChecks { try self.context.check() }
-            guard try self.updateFactsOutsideOfRead(), self.skipped.rest == 0,
+            guard try self.updateFactsOutsideOfRead(), self.bytesToSkip.remainingByteCount == 0,
                 let bytes = try self.stream.readBytes(at: self.streamOffset, atMost: byteCount)
             else {
                 return nil
@@ -234,14 +238,14 @@ public final class BlobReader {
     /// Returns the next `byteCount` bytes without advancing past them, fewer only at the end; nil if they are not
     /// available yet.
     public func peek(_ byteCount: Int) throws -> BlobBytes? {
-        if (self.held?.count ?? 0) < byteCount, !self.hasEnded {
+        if (self.heldBytes?.count ?? 0) < byteCount, !self.hasEnded {
             let window = Window(byteCount)
-            if var held = self.held.take() {
-                window.fill { held.move(to: &$0) }
-                held.didDeliver(window.count)
+            if var heldBytes = self.heldBytes.take() {
+                window.fill { heldBytes.move(to: &$0) }
+                heldBytes.didDeliver(window.count)
             }
             // Also after an error, which is thrown after the bytes before it.
-            defer { self.held = window.isEmpty ? nil : BlobBytes(window.bytes, ownedBy: window) }
+            defer { self.heldBytes = window.isEmpty ? nil : BlobBytes(window.bytes, ownedBy: window) }
             while window.count < byteCount, !self.hasEnded {
                 if try window.append({ try self.read(into: &$0) }) == .notYet { return nil }
             }
@@ -251,12 +255,12 @@ public final class BlobReader {
     }
 
     /// The bytes that were taken from the stream but neither delivered nor skipped, even after an error.
-    package var peeked: BlobBytes { self.held?.shared ?? .none }
+    package var peeked: BlobBytes { self.heldBytes?.sharedBytes ?? .none }
 
     private var isReadable: Bool {
         switch self.phase {
         case .reading, .ended: true
-        case .failed: self.held != nil
+        case .failed: self.heldBytes != nil
         case .closed: false
         }
     }
@@ -270,9 +274,9 @@ public final class BlobReader {
 
     /// Hands over the stream without closing it, and closes this reader.
     func takeStream() -> StartedStream {
-        let stream = StartedStream(stream: self.stream, byteOffset: self.streamOffset, held: self.held)
+        let stream = StartedStream(stream: self.stream, byteOffset: self.streamOffset, heldBytes: self.heldBytes)
         self.phase = .closed
-        (self.stream, self.late, self.held) = (ClosedStream(), nil, nil)
+        (self.stream, self.lateStream, self.heldBytes) = (ClosedStream(), nil, nil)
         self.changeWait { $0.close() }
         return stream
     }
@@ -311,27 +315,27 @@ public final class BlobReader {
 
     /// True if all declared bytes have been read and only the check of the end is left.
     package var isAtDeclaredEnd: Bool {
-        self.declaredContent.isKnown && self.held == nil && self.streamOffset == self.declaredContent.byteCount
+        self.declaredContent.isKnown && self.heldBytes == nil && self.streamOffset == self.declaredContent.byteCount
     }
 
     /// Continues with the stream of `started`.
     private func adopt(_ started: StartedStream) throws(BlobError) {
-        let (offset, heldByteCount) = (self.byteOffset, Int64(started.held?.count ?? 0))
+        let (offset, heldByteCount) = (self.byteOffset, Int64(started.heldBytes?.count ?? 0))
         guard started.byteOffset >= heldByteCount, started.byteOffset - heldByteCount <= offset else {
             throw BlobError(
                 .misbehavingPlugin,
                 "The body starts at byte \(started.byteOffset), but was opened at byte \(offset) (C5).")
         }
-        (self.stream, self.streamOffset, self.held) = (started.stream, started.byteOffset, started.held)
-        self.late = started.stream as? any LateStream
-        self.skipped.rest = offset - started.byteOffset + heldByteCount
+        (self.stream, self.streamOffset, self.heldBytes) = (started.stream, started.byteOffset, started.heldBytes)
+        self.lateStream = started.stream as? any LateStream
+        self.bytesToSkip.remainingByteCount = offset - started.byteOffset + heldByteCount
     }
 
     /// Replaces a late stream with its successor, if it has one.
     ///
     /// - Returns: True if the stream was replaced.
     private func adoptSuccessor(isOpening: Bool = false) throws -> Bool {
-        guard let late, let next = try late.successor(isOpening: isOpening) else { return false }
+        guard let late = self.lateStream, let next = try late.successor(isOpening: isOpening) else { return false }
         try self.adopt(next)
         return true
     }
@@ -392,10 +396,10 @@ public final class BlobReader {
     }
 
     private func skipAndRead(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if self.skipped.rest > 0 {
+        if self.bytesToSkip.remainingByteCount > 0 {
             let offset = self.byteOffset
-            var skipped = self.skipped
-            defer { self.skipped = skipped }
+            var skipped = self.bytesToSkip
+            defer { self.bytesToSkip = skipped }
             let result = try skipped.drop(using: &output, before: offset) { try self.readChecked(into: &$0) }
             if let result { return result }
         }
@@ -403,11 +407,11 @@ public final class BlobReader {
     }
 
     private func readChecked(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if self.held != nil {
+        if self.heldBytes != nil {
             self.deliverHeld(to: &output)
             return .bytes
         }
-        if let pending { throw pending }
+        if let pending = self.pendingError { throw pending }
         switch self.phase {
         case .ended: return .end
         case .failed(let error): throw error
@@ -458,25 +462,25 @@ public final class BlobReader {
 
     /// Delivers the bytes that were taken, and further bytes in memory.
     private func deliverHeld(to output: inout OutputRawSpan) {
-        while var bytes = self.held.take(), output.freeCapacity > 0 {
+        while var bytes = self.heldBytes.take(), output.freeCapacity > 0 {
             let before = output.byteCount
             bytes.move(to: &output)
             bytes.didDeliver(output.byteCount - before)
-            guard bytes.isEmpty else { return self.held = bytes }
+            guard bytes.isEmpty else { return self.heldBytes = bytes }
             guard case .reading = self.phase, output.freeCapacity > 0 else { return }
             do {
-                self.held = try self.stream.readBytes(at: self.streamOffset, atMost: .max)
-                try self.advance(by: self.held?.count ?? 0)
+                self.heldBytes = try self.stream.readBytes(at: self.streamOffset, atMost: .max)
+                try self.advance(by: self.heldBytes?.count ?? 0)
             } catch {
-                (self.held, self.pending) = (nil, error)
+                (self.heldBytes, self.pendingError) = (nil, error)
             }
         }
     }
 
     private func takeHeld(_ byteCount: Int) -> BlobBytes? {
-        let first = self.held?.removeFirst(atMost: byteCount)
+        let first = self.heldBytes?.removeFirst(atMost: byteCount)
         first?.didDeliver(first?.count ?? 0)
-        if self.held?.isEmpty == true { self.held = nil }
+        if self.heldBytes?.isEmpty == true { self.heldBytes = nil }
         return first
     }
 

@@ -19,7 +19,7 @@ package struct StartedStream {
     /// The offset of the next byte of the stream.
     let byteOffset: Int64
     /// Bytes that were already taken from the stream: the bytes just before ``byteOffset``.
-    var held: BlobBytes?
+    var heldBytes: BlobBytes?
 }
 
 extension BlobBody {
@@ -81,7 +81,7 @@ private final class DeferredStream: LateStream, StreamOverReader {
 /// The stream of a positional body.
 private final class PositionalStream: BlobByteStream {
     private let knownInfo: BlobInfo
-    private let now: BlobNonblockingReadAt?
+    private let nonblockingReadAt: BlobNonblockingReadAt?
     private let readAt: BlobReadAt
     /// The read on the pool, running or complete; nil if none was started.
     private var fetch: Fetch?
@@ -90,16 +90,16 @@ private final class PositionalStream: BlobByteStream {
     ///
     /// - Parameter now: A closure that reads without waiting; nil if reads may block.
     init(_ info: BlobInfo, now: BlobNonblockingReadAt?, _ read: @escaping BlobReadAt) {
-        (self.knownInfo, self.now, self.readAt) = (info, now, read)
+        (self.knownInfo, self.nonblockingReadAt, self.readAt) = (info, now, read)
     }
 
     var info: BlobInfo? { self.knownInfo }
-    var neverBlocks: Bool { self.now != nil }
+    var neverBlocks: Bool { self.nonblockingReadAt != nil }
     var readiness: BlobWakerSlot? { self.fetch?.slot }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         let before = output.byteCount
-        if let now {
+        if let now = self.nonblockingReadAt {
             if let fetch {
                 guard let outcome = fetch.outcome else { return .notYet }
                 self.fetch = nil

@@ -31,9 +31,9 @@ struct DeclaredContent {
 /// The bytes to read and discard before delivery begins.
 struct BytesToSkip {
     /// The number of bytes left to skip.
-    var rest: Int64
+    var remainingByteCount: Int64
 
-    init(_ byteCount: Int64) { self.rest = byteCount }
+    init(_ byteCount: Int64) { self.remainingByteCount = byteCount }
 
     /// The minimum free space, in bytes, with which a call is cheap relative to the bytes that it moves.
     private static let sufficientByteCount = 4096
@@ -52,8 +52,8 @@ struct BytesToSkip {
         using output: inout OutputRawSpan, before byteOffset: Int64,
         _ read: (inout OutputRawSpan) throws -> BlobReadResult
     ) throws -> BlobReadResult? {
-        while self.rest > 0 {
-            let wanted = Int(clamping: self.rest)
+        while self.remainingByteCount > 0 {
+            let wanted = Int(clamping: self.remainingByteCount)
             var (result, dropped) = (BlobReadResult.end, 0)
             if output.freeCapacity >= min(wanted, Self.sufficientByteCount) {
                 dropped = try output.append(atMost: wanted) { result = try read(&$0) }
@@ -67,14 +67,14 @@ struct BytesToSkip {
                     dropped = part.finalize(for: buffer)
                 }
             }
-            self.rest -= Int64(dropped)
+            self.remainingByteCount -= Int64(dropped)
             switch result {
             case .bytes: continue
             case .notYet: return .notYet
             case .end:
                 throw BlobError(
                     .invalidArgument,
-                    "The offset \(byteOffset) is past the end of \(byteOffset - self.rest) bytes.")
+                    "The offset \(byteOffset) is past the end of \(byteOffset - self.remainingByteCount) bytes.")
             }
         }
         return nil

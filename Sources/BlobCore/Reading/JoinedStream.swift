@@ -9,7 +9,7 @@ final class JoinedStream: LateStream {
     /// The reader of the first part whose info is not known yet.
     private var infoReader: BlobReader?
     /// The readers of the parts that can be read only once, by position.
-    private var opened: [Int: BlobReader] = [:]
+    private var openedReaders: [Int: BlobReader] = [:]
 
     /// Creates the stream of a joined body.
     ///
@@ -38,28 +38,29 @@ final class JoinedStream: LateStream {
             self.knownCount += 1
         }
         let infos = self.parts.map { $0.info ?? BlobInfo() }
-        let info = self.declaredInfo ?? .joined(infos)
+        let info = self.declaredInfo ?? .joinedInfo(infos)
         try info.check(byteOffset: self.opening.byteOffset, matching: self.opening.validator)
         var rest = self.parts.indices.map { index in
-            PartsStream.Part(source: self.parts[index].source, info: infos[index], opened: self.opened[index])
+            PartsStream.Part(
+                source: self.parts[index].source, info: infos[index], openedReader: self.openedReaders[index])
         }[...]
         var offset = self.opening.byteOffset
         while let byteCount = rest.first?.info.byteCount, offset >= byteCount {
             offset -= byteCount
-            rest.popFirst()?.opened?.close()
+            rest.popFirst()?.openedReader?.close()
         }
         // A part of unknown length may end before the offset, which only reading it to the end can show.
         let skipped = rest.first?.info.byteCount == nil ? offset : 0
         let stream = PartsStream(
             rest, at: offset - skipped, info, neverBlocks: self.neverBlocks, self.opening.context)
-        self.opened = [:]
+        self.openedReaders = [:]
         try stream.openNext()
         return StartedStream(stream: stream, byteOffset: self.opening.byteOffset - skipped)
     }
 
     func close() {
         self.infoReader?.close()
-        for reader in self.opened.values { reader.close() }
+        for reader in self.openedReaders.values { reader.close() }
         self.onClose()
     }
 
@@ -71,7 +72,7 @@ final class JoinedStream: LateStream {
         self.infoReader = reader
         guard let info = try reader.knownInfo() else { return nil }
         self.infoReader = nil
-        if source.traits.contains(.repeatable) { reader.close() } else { self.opened[index] = reader }
+        if source.traits.contains(.repeatable) { reader.close() } else { self.openedReaders[index] = reader }
         return info
     }
 }
@@ -82,7 +83,7 @@ private final class PartsStream: StreamOverReader {
         let source: any BlobInputStreamDataSource
         let info: BlobInfo
         /// The reader from the first byte, if it is already open.
-        let opened: BlobReader?
+        let openedReader: BlobReader?
     }
 
     let knownInfo: BlobInfo
@@ -90,7 +91,7 @@ private final class PartsStream: StreamOverReader {
     private var rest: ArraySlice<Part>
     private var offset: Int64
     private let context: BlobContext
-    private var current: BlobReader?
+    private var currentReader: BlobReader?
 
     init(
         _ parts: ArraySlice<Part>, at offset: Int64, _ info: BlobInfo, neverBlocks: Bool, _ context: BlobContext
@@ -100,11 +101,11 @@ private final class PartsStream: StreamOverReader {
     }
 
     var info: BlobInfo? { self.knownInfo }
-    var reader: BlobReader? { self.current }
-    var readiness: BlobWakerSlot? { self.current?.readiness }
+    var reader: BlobReader? { self.currentReader }
+    var readiness: BlobWakerSlot? { self.currentReader?.readiness }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
-        while let current {
+        while let current = self.currentReader {
             let result = try current.read(into: &output)
             guard result == .end else { return result }
             try self.openNext()
@@ -113,31 +114,31 @@ private final class PartsStream: StreamOverReader {
     }
 
     func readBytes(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
-        try self.current?.readBytes(atMost: byteCount)
+        try self.currentReader?.readBytes(atMost: byteCount)
     }
 
     func close() {
-        self.current?.close()
-        for part in self.rest { part.opened?.close() }
+        self.currentReader?.close()
+        for part in self.rest { part.openedReader?.close() }
     }
 
     /// Opens the next part, whose content must match the info from which the length of the whole was computed.
     func openNext() throws {
-        self.current?.close()
-        self.current = nil
+        self.currentReader?.close()
+        self.currentReader = nil
         guard let part = self.rest.popFirst() else { return }
         let reader =
-            try part.opened
+            try part.openedReader
             ?? part.source.open(at: self.offset, matching: part.info.validator, context: self.context)
-        if part.opened != nil { reader.skip(self.offset) }
+        if part.openedReader != nil { reader.skip(self.offset) }
         reader.deferChecks(to: self.context)
-        (self.current, self.offset) = (reader, 0)
+        (self.currentReader, self.offset) = (reader, 0)
     }
 }
 
 extension BlobInfo {
     /// Returns the info of a sequence of parts.
-    static func joined(_ infos: [BlobInfo]) -> BlobInfo {
+    static func joinedInfo(_ infos: [BlobInfo]) -> BlobInfo {
         let total = infos.reduce(Int64?(0)) { sum, info in
             guard let sum, let byteCount = info.byteCount else { return nil }
             let (total, overflows) = sum.addingReportingOverflow(byteCount)

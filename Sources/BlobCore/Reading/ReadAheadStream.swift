@@ -1,7 +1,7 @@
 /// A stream that reads another reader, which may block, on threads of a pool, ahead of the consumer.
 ///
 /// When it is closed during a call, the calling thread closes the blocking reader after the call returns.
-// Safe: `isBusy` limits the use of `reader` to one thread at a time, and only the consumer has `current`.
+// Safe: `isBusy` limits the use of `reader` to one thread at a time, and only the consumer has `currentWindow`.
 package final class ReadAheadStream: LateStream, @unchecked Sendable {
     /// The sizes of the first and of the largest window in bytes.
     package static let windowByteCounts = (64 * 1024)...(1024 * 1024)
@@ -34,7 +34,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
     private let open: @Sendable (BlobContext) throws -> BlobReader
     private var reader: BlobReader?
     /// The window that is being delivered.
-    private var current: BlobBytes?
+    private var currentWindow: BlobBytes?
 
     /// Starts to open the blocking reader.
     ///
@@ -71,22 +71,22 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
     package var readiness: BlobWakerSlot? { self.slot }
 
     package func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if self.current == nil {
+        if self.currentWindow == nil {
             switch try self.next() {
-            case .window(let bytes): self.current = bytes
+            case .window(let bytes): self.currentWindow = bytes
             case .end: return .end
             case .notYet: return .notYet
             }
         }
-        self.current?.move(to: &output)
-        if self.current?.isEmpty == true { self.current = nil }
+        self.currentWindow?.move(to: &output)
+        if self.currentWindow?.isEmpty == true { self.currentWindow = nil }
         return .bytes
     }
 
     package func readBytes(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
-        if self.current == nil { self.current = try self.nextWindow() }
-        let first = self.current?.removeFirst(atMost: byteCount)
-        if self.current?.isEmpty == true { self.current = nil }
+        if self.currentWindow == nil { self.currentWindow = try self.nextWindow() }
+        let first = self.currentWindow?.removeFirst(atMost: byteCount)
+        if self.currentWindow?.isEmpty == true { self.currentWindow = nil }
         return first
     }
 
@@ -130,7 +130,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
     }
 
     package func close() {
-        self.current = nil
+        self.currentWindow = nil
         let wasIdle = self.state.withLock { state -> Bool? in
             guard !state.isClosed else { return nil }
             (state.isClosed, state.windows) = (true, [])

@@ -3,7 +3,7 @@ struct ReaderWait {
     /// True if the limits apply to a wait that begins now; false while no consumer waits for bytes that are not
     /// available yet.
     var isLimited = true
-    private var limit: BlobContext.StepLimit?  // The limit of the current wait.
+    private var stepLimit: BlobContext.StepLimit?  // The limit of the current wait.
     private var slot: BlobWakerSlot?
     private var cancellationRegistration: BlobRegistration?
     private var timer: (wait: TimerWait, end: CompactInstant)?
@@ -17,9 +17,9 @@ struct ReaderWait {
     mutating func begin(_ context: BlobContext, _ slot: BlobWakerSlot) throws(BlobError) {
         self.attach(to: slot, context)
         guard self.isLimited else { return }
-        let limit = self.limit ?? context.stepLimit()
-        self.limit = limit
-        guard let end = limit.end else { return }
+        let limit = self.stepLimit ?? context.stepLimit()
+        self.stepLimit = limit
+        guard let end = limit.deadline else { return }
         guard CompactInstant.now < end else { throw limit.error(idleLimit: context.idleLimit) }
         // A pending timer that is earlier fires early, and the next wait sets another timer.
         if let timer, timer.end <= end, !timer.wait.isOver { return }
@@ -67,9 +67,9 @@ struct ReaderWait {
     }
 
     /// True from an unsuccessful read until the next bytes arrive.
-    var isWaiting: Bool { self.limit != nil }
+    var isWaiting: Bool { self.stepLimit != nil }
 
-    mutating func end() { self.limit = nil }
+    mutating func end() { self.stepLimit = nil }
 
     /// Returns a waker that ends the next ``block()``.
     mutating func unblocker() -> BlobWaker {

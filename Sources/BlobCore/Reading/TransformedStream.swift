@@ -47,9 +47,9 @@ final class TransformedStream: StreamOverReader {
         }
         if let failure { throw failure }
         if try self.info == nil { _ = try self.fill() }
-        guard output.freeCapacity < Self.outputByteCount else { return try self.make(into: &output) }
+        guard output.freeCapacity < Self.outputByteCount else { return try self.produce(into: &output) }
         let window = Window(Self.inputByteCount)
-        let result = try window.fill { try self.make(into: &$0) }
+        let result = try window.fill { try self.produce(into: &$0) }
         guard result == .bytes else { return result }
         self.bufferedOutput = BlobBytes(window.bytes, ownedBy: window)
         return try self.read(at: byteOffset, into: &output)
@@ -57,7 +57,7 @@ final class TransformedStream: StreamOverReader {
 
     func close() { self.base.close() }
 
-    private func make(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    private func produce(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
         defer { self.producedByteCount += Int64(output.byteCount - start) }
         do {
@@ -80,7 +80,7 @@ final class TransformedStream: StreamOverReader {
                 do {
                     return try self.transform.step(&input, isLast: self.isLast, into: &output)
                 } catch {
-                    throw self.located(error)
+                    throw self.addingLocation(to: error)
                 }
             }
             self.isFull = step == .full
@@ -114,7 +114,7 @@ final class TransformedStream: StreamOverReader {
     }
 
     /// Returns an error of the transform with the locator of the base, if its offset refers to the bytes of the base.
-    private func located(_ error: any Error) -> BlobError {
+    private func addingLocation(to error: any Error) -> BlobError {
         // A transform does no I/O: an error without a code of its own is about the bytes.
         var error = BlobError(wrapping: error, otherwise: .corrupted)
         if error.byteOffset != nil { error.locator = error.locator ?? self.base.locator?.description }

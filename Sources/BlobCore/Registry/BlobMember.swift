@@ -103,7 +103,7 @@ public struct BlobMember: Hashable, Sendable {
     /// Returns the printable form of any bytes; see ``printableName``.
     package static func printable(_ name: [UInt8]) -> String {
         // Most names are plain, and a container may have millions of them.
-        if name.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && !Self.marks.contains($0) }) && name.first != Self.at {
+        if name.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && !Self.marks.contains($0) }) && name.first != Self.atSign {
             return String(decoding: name, as: UTF8.self)
         }
         var text = ""
@@ -117,7 +117,7 @@ public struct BlobMember: Hashable, Sendable {
             case .error(let length): (character, byteCount) = (nil, length)
             case .emptyInput: return text
             }
-            let isMark = rest.first.map { Self.marks.contains($0) || $0 == Self.at && text.isEmpty } ?? false
+            let isMark = rest.first.map { Self.marks.contains($0) || $0 == Self.atSign && text.isEmpty } ?? false
             if let character, character.isPrintable, !isMark {
                 text.unicodeScalars.append(character)
             } else {
@@ -128,7 +128,7 @@ public struct BlobMember: Hashable, Sendable {
     }
 
     private static let marks = Array("%!#".utf8)
-    private static let at = UInt8(ascii: "@")
+    private static let atSign = UInt8(ascii: "@")
 }
 
 /// The state of a member's header, ignored in comparisons of members: all states are equal.

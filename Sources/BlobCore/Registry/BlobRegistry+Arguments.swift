@@ -48,7 +48,7 @@ extension BlobRegistry {
         let selectors = PercentEncoding.encode(
             text[mark...].dropFirst().utf8, leaving: PercentEncoding.selectorCharacters.union("!%".utf8))
         var parser = LocatorParser("#" + selectors)
-        locator.selectors = try parser.selectors()
+        locator.selectors = try parser.parseSelectors()
         return locator
     }
 

@@ -23,7 +23,9 @@ private struct Parts: NamedLayer {
         self.parts.reduce([.neverBlocks, .repeatable, .concurrentReaders]) { $0.intersection($1.traits) }
     }
 
-    func describe(_ context: BlobContext) throws -> BlobInfo { .joined(try self.parts.map { try $0.info(context) }) }
+    func describe(_ context: BlobContext) throws -> BlobInfo {
+        .joinedInfo(try self.parts.map { try $0.info(context) })
+    }
 
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let parts = self.parts.map { ($0, BlobInfo?.none) }

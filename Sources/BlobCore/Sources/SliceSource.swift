@@ -25,14 +25,14 @@ private struct SliceSource: ForwardingSource {
     // A locator cannot name a range.
     var locator: BlobLocator? { nil }
 
-    private var end: Int64? { self.range.upperBound == .max ? nil : self.range.upperBound }
+    private var endOffset: Int64? { self.range.upperBound == .max ? nil : self.range.upperBound }
 
     func info(over base: BlobInfo) throws -> BlobInfo {
         let start = self.range.lowerBound
-        for bound in [start, self.end ?? start] { try base.check(byteOffset: bound, matching: nil) }
-        let recipe = "slice-\(start)-\(self.end.map(String.init) ?? "end")"
+        for bound in [start, self.endOffset ?? start] { try base.check(byteOffset: bound, matching: nil) }
+        let recipe = "slice-\(start)-\(self.endOffset.map(String.init) ?? "end")"
         return BlobInfo(
-            byteCount: (self.end ?? base.byteCount).map { $0 - start }, name: base.name,
+            byteCount: (self.endOffset ?? base.byteCount).map { $0 - start }, name: base.name,
             validator: base.validator.map { .combined(recipe, [$0]) }, isRandomAccess: base.isRandomAccess)
     }
 
@@ -55,8 +55,8 @@ private struct SliceSource: ForwardingSource {
         let base = try self.base.open(at: start, context: opening.context)
         return .deferred(base) { info, _ in
             // A slice that extends to the base's end reads through to it, so that the base checks its end.
-            let end = self.end == info.byteCount ? nil : self.end
-            let slice = Slice(info: try self.info(over: info), byteOffset: start, end: end)
+            let end = self.endOffset == info.byteCount ? nil : self.endOffset
+            let slice = Slice(info: try self.info(over: info), byteOffset: start, endOffset: end)
             return .inspected(base, slice, startingAt: opening.byteOffset)
         }
     }
@@ -66,18 +66,18 @@ private struct Slice: BlobInspector {
     let info: BlobInfo
     var byteOffset: Int64
     /// The end in the base; nil for the end of the base itself.
-    let end: Int64?
+    let endOffset: Int64?
 
     func info(of base: BlobInfo) -> BlobInfo { self.info }
 
     func readLimit() -> BlobReadLimit {
-        guard let end else { return .bytes(.max) }
+        guard let end = self.endOffset else { return .bytes(.max) }
         return self.byteOffset < end ? .bytes(end - self.byteOffset) : .end
     }
 
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
         self.byteOffset = byteOffset + Int64(bytes.byteCount)
-        guard isLast, let end else { return 0..<bytes.byteCount }
+        guard isLast, let end = self.endOffset else { return 0..<bytes.byteCount }
         throw BlobError(.truncated, "The base ended at byte \(self.byteOffset), before the end of the slice at \(end).")
     }
 }

@@ -15,20 +15,24 @@ public final class BlobCancellation: Sendable {
         var isCancelled = false
         private var lastKey: UInt64 = 0
         // Keys ascend in the order of registration. Most cancellations have a single handler, which needs no table.
-        private var first: (key: UInt64, handler: Handler)?
-        private var others: [UInt64: Handler] = [:]
+        private var firstHandler: (key: UInt64, handler: Handler)?
+        private var otherHandlers: [UInt64: Handler] = [:]
 
-        var keys: [UInt64] { ((self.first.map { [$0.key] } ?? []) + self.others.keys).sorted() }
+        var keys: [UInt64] { ((self.firstHandler.map { [$0.key] } ?? []) + self.otherHandlers.keys).sorted() }
 
         mutating func add(_ handler: @escaping Handler) -> UInt64 {
             self.lastKey += 1
-            if self.first == nil { self.first = (self.lastKey, handler) } else { self.others[self.lastKey] = handler }
+            if self.firstHandler == nil {
+                self.firstHandler = (self.lastKey, handler)
+            } else {
+                self.otherHandlers[self.lastKey] = handler
+            }
             return self.lastKey
         }
 
         mutating func remove(_ key: UInt64) -> Handler? {
-            guard self.first?.key == key else { return self.others.removeValue(forKey: key) }
-            return self.first.take()?.handler
+            guard self.firstHandler?.key == key else { return self.otherHandlers.removeValue(forKey: key) }
+            return self.firstHandler.take()?.handler
         }
     }
 

@@ -15,7 +15,7 @@ package final class BlockingPool: Sendable {
     package static let openings = BlockingPool(maximumThreadCount: 128)
 
     /// The pool for jobs that end by themselves: computation, disk reads, notifications of waiters.
-    package static let brief = BlockingPool(maximumThreadCount: 16)
+    package static let briefJobs = BlockingPool(maximumThreadCount: 16)
 
     /// The default lifetime of an idle thread: long enough for a stream's next read, short enough to end soon after it.
     package static let defaultIdleLifetime = Duration.seconds(2)
@@ -44,7 +44,7 @@ package final class BlockingPool: Sendable {
         var threads: Set<ThreadIdentifier> = []
         /// The number of threads that run a job.
         var busyCount = 0
-        var idle: [WaitSignal] = []
+        var idleThreadSignals: [WaitSignal] = []
         /// The first is true if a growth check is pending; the second, if a job was started since the check was
         /// scheduled.
         var isGrowthCheckScheduled = false
@@ -96,7 +96,7 @@ package final class BlockingPool: Sendable {
     private static let waitingCount = Locked(0)
 
     /// The thread-specific key under which each thread of a pool stores a reference to its pool.
-    private static let current = makeThreadKey()
+    private static let currentPoolKey = makeThreadKey()
 
     private let state = Locked(State())
     private let timer = Locked((lastNumber: 0, registration: BlobRegistration?.none))
@@ -128,7 +128,7 @@ package final class BlockingPool: Sendable {
         let (hasRoom, idle, isNew, needsGrowthCheck) = self.state.withLock { state -> (Bool, WaitSignal?, Bool, Bool) in
             state.jobs.append((job, .now))
             let hasRoom = state.jobs.count + state.busyCount <= self.maximumThreadCount
-            if let idle = state.idle.popLast() { return (hasRoom, idle, false, false) }
+            if let idle = state.idleThreadSignals.popLast() { return (hasRoom, idle, false, false) }
             guard state.threadCount < min(self.maximumThreadCount, Self.promptThreadCount) else {
                 return (hasRoom, nil, false, state.needsGrowthCheck(self.maximumThreadCount))
             }
@@ -142,13 +142,13 @@ package final class BlockingPool: Sendable {
     }
 
     /// True on the threads of any pool.
-    static var isCurrentThread: Bool { pthread_getspecific(self.current) != nil }
+    static var isCurrentThread: Bool { pthread_getspecific(self.currentPoolKey) != nil }
 
     /// Runs `body`, which waits; meanwhile, the calling thread leaves its pool, if it belongs to one.
     package static func runOutside<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        guard let pointer = pthread_getspecific(self.current) else { return try body() }
+        guard let pointer = pthread_getspecific(self.currentPoolKey) else { return try body() }
         let mayLeave = self.waitingCount.withLock { count in
             guard count < self.maximumWaitingCount else { return false }
             count += 1
@@ -156,12 +156,12 @@ package final class BlockingPool: Sendable {
         }
         guard mayLeave else { return try body() }
         let pool = Unmanaged<BlockingPool>.fromOpaque(pointer).takeUnretainedValue()
-        pthread_setspecific(self.current, nil)
+        pthread_setspecific(self.currentPoolKey, nil)
         pool.detachThread()
         defer {
             self.waitingCount.withLock { $0 -= 1 }
             // Without a place in the pool, the thread ends after its job.
-            if pool.rejoin() { pthread_setspecific(self.current, pointer) }
+            if pool.rejoin() { pthread_setspecific(self.currentPoolKey, pointer) }
         }
         return try body()
     }
@@ -240,7 +240,7 @@ package final class BlockingPool: Sendable {
     private func work() {
         let signal = WaitSignal()
         self.state.withLock { _ = $0.threads.insert(.current) }
-        pthread_setspecific(Self.current, Unmanaged.passUnretained(self).toOpaque())
+        pthread_setspecific(Self.currentPoolKey, Unmanaged.passUnretained(self).toOpaque())
         while true {
             let job = self.state.withLock { state -> Job? in
                 if let (job, _) = state.jobs.popFirst() {
@@ -248,12 +248,12 @@ package final class BlockingPool: Sendable {
                     state.hasMoved = true
                     return job
                 }
-                state.idle.append(signal)
+                state.idleThreadSignals.append(signal)
                 return nil
             }
             if let job {
                 job()
-                if pthread_getspecific(Self.current) == nil { return }
+                if pthread_getspecific(Self.currentPoolKey) == nil { return }
                 self.state.withLock { $0.busyCount -= 1 }
             } else if !signal.wait(for: self.idleLifetime) {
                 if self.retire(signal) { return }
@@ -267,8 +267,8 @@ package final class BlockingPool: Sendable {
     /// Removes an idle thread from the pool; returns false if a job has just been given to it.
     private func retire(_ signal: WaitSignal) -> Bool {
         self.state.withLock { state in
-            guard let index = state.idle.firstIndex(where: { $0 === signal }) else { return false }
-            state.idle.remove(at: index)
+            guard let index = state.idleThreadSignals.firstIndex(where: { $0 === signal }) else { return false }
+            state.idleThreadSignals.remove(at: index)
             state.threads.remove(.current)
             state.threadCount -= 1
             return true

@@ -17,7 +17,7 @@ package final class EventLoop: Sendable {
         var isAsleep = false
         var sleepEnd: ContinuousClock.Instant?
 
-        mutating func madePoller() throws(BlobError) -> Poller {
+        mutating func startedPoller() throws(BlobError) -> Poller {
             if let poller { return poller }
             let poller = try Poller()
             self.poller = poller
@@ -53,7 +53,7 @@ package final class EventLoop: Sendable {
     /// See ``BlobContext/park(_:_:)``.
     func park(_ descriptor: CInt, _ waker: BlobWaker) throws(BlobError) -> BlobRegistration {
         let key = try self.state.withLock { state throws(BlobError) -> UInt64? in
-            let poller = try state.madePoller()
+            let poller = try state.startedPoller()
             guard self.start(&state) else {
                 throw BlobError(systemError: EAGAIN, doing: "Could not start the thread that waits for descriptors")
             }
@@ -111,7 +111,7 @@ package final class EventLoop: Sendable {
     /// Sleeps until a descriptor is ready or a timer is due, and returns the tags of the ready descriptors.
     private func sleep() -> [UInt64] {
         let (poller, timeout) = self.state.withLock { state in
-            let poller = try? state.madePoller()
+            let poller = try? state.startedPoller()
             state.isAsleep = true
             state.sleepEnd = state.timers.firstDeadline
             return (poller, state.sleepEnd.map { max(.zero, ContinuousClock.now.duration(to: $0)) })

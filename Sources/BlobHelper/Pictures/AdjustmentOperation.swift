@@ -24,7 +24,7 @@ package enum AdjustmentOperation: Hashable, Sendable, Codable {
     /// The length of the longest edge in pixels, as in JPEG.
     package static let maximumEdgeLength = 65_535
     /// The maximum absolute value of a number in a matrix.
-    private static let numberLimit = 1e6
+    private static let maximumMagnitude = 1e6
 
     /// Checks the ranges of the values.
     ///
@@ -36,7 +36,7 @@ package enum AdjustmentOperation: Hashable, Sendable, Codable {
             case .orientation(let number): (1...8).contains(number)
             case .straighten(let degrees): (-180...180).contains(degrees)
             case .affine(let matrix, let width, let height):
-                matrix.numbers.allSatisfy { abs($0) <= Self.numberLimit } && abs(matrix.determinant) > 1e-6
+                matrix.numbers.allSatisfy { abs($0) <= Self.maximumMagnitude } && abs(matrix.determinant) > 1e-6
                     && edges.contains(width) && edges.contains(height)
             case .crop(let rectangle):
                 rectangle.isWithin(PictureSize(width: Self.maximumEdgeLength, height: Self.maximumEdgeLength))

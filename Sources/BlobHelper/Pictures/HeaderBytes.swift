@@ -7,12 +7,12 @@ package final class HeaderBytes {
     /// The maximum number of bytes fetched by all reads together.
     package static let byteLimit = 4 << 20
     /// The maximum number of reads.
-    package static let readLimit = 10_000
+    package static let maximumReadCount = 10_000
 
     package let byteCount: Int64
     private let readAt: (Int64, UnsafeMutableRawBufferPointer) -> Int
-    private var bytesLeft = HeaderBytes.byteLimit
-    private var readsLeft = HeaderBytes.readLimit
+    private var remainingByteCount = HeaderBytes.byteLimit
+    private var remainingReadCount = HeaderBytes.maximumReadCount
 
     /// Creates an accessor of the bytes of a file.
     ///
@@ -35,9 +35,9 @@ package final class HeaderBytes {
         guard offset >= 0, count >= 0, offset <= self.byteCount, Int64(count) <= self.byteCount - offset else {
             return nil
         }
-        guard count <= self.bytesLeft, self.readsLeft > 0 else { return nil }
-        self.bytesLeft -= count
-        self.readsLeft -= 1
+        guard count <= self.remainingByteCount, self.remainingReadCount > 0 else { return nil }
+        self.remainingByteCount -= count
+        self.remainingReadCount -= 1
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
             let buffer = UnsafeMutableRawBufferPointer(buffer)
             buffer.initializeMemory(as: UInt8.self, repeating: 0)

@@ -99,25 +99,25 @@ package struct RenderedHeader {
 package struct ExifEditor {
     /// The TIFF structure (TIFF 6.0, section 2).
     package private(set) var bytes: [UInt8]
-    private let first: TIFFDirectory
+    private let firstDirectory: TIFFDirectory
 
     /// Creates an editor; nil if the bytes are not a TIFF.
     package init?(_ bytes: [UInt8]) {
         guard let first = TIFFDirectory(HeaderBytes(bytes), in: 0..<Int64(bytes.count)) else { return nil }
-        (self.bytes, self.first) = (bytes, first)
+        (self.bytes, self.firstDirectory) = (bytes, first)
     }
 
     /// Sets the orientation to 1 and the size to the size of the picture, and removes the thumbnail, which shows the
     /// original.
     package mutating func reset(for size: PictureSize) {
-        self.set(1, at: self.first.place(of: 0x0112))
-        if let exif = self.first.number(0x8769).map(self.first.directory) {
+        self.set(1, at: self.firstDirectory.place(of: 0x0112))
+        if let exif = self.firstDirectory.number(0x8769).map(self.firstDirectory.directory) {
             self.set(size.width, at: exif.place(of: 0xA002))
             self.set(size.height, at: exif.place(of: 0xA003))
         }
-        guard let next = self.first.next, next.offset != 0 else { return }
+        guard let next = self.firstDirectory.nextDirectory, next.offset != 0 else { return }
         self.set(0, at: next.place)
-        let thumbnail = self.first.directory(at: next.offset)
+        let thumbnail = self.firstDirectory.directory(at: next.offset)
         guard let start = thumbnail.number(0x0201).map(Int.init), let length = thumbnail.number(0x0202).map(Int.init),
             start >= 8, length <= self.bytes.count - min(start, self.bytes.count)
         else { return }
@@ -128,7 +128,7 @@ package struct ExifEditor {
     private mutating func set(_ value: Int, at range: Range<Int>?) {
         guard let range else { return }
         for place in range {
-            let shift = 8 * (self.first.isBigEndian ? range.upperBound - 1 - place : place - range.lowerBound)
+            let shift = 8 * (self.firstDirectory.isBigEndian ? range.upperBound - 1 - place : place - range.lowerBound)
             self.bytes[place] = UInt8(truncatingIfNeeded: value >> shift)
         }
     }

@@ -5,7 +5,7 @@ package struct TIFFDirectory {
         let count: UInt64
         let value: ArraySlice<UInt8>
         /// The offset of the value from the start of the TIFF.
-        let place: Int
+        let valueOffset: Int
 
         /// The length of the value of one SHORT or LONG, in bytes; nil for any other field.
         var numberByteCount: Int? { self.count == 1 ? [3: 2, 4: 4][self.type] : nil }
@@ -69,7 +69,7 @@ package struct TIFFDirectory {
                 let count = cursor.number(4, isBigEndian: self.isBigEndian), let value = cursor.take(4)
             else { break }
             guard self.fields[tag] == nil else { continue }
-            self.fields[tag] = Field(type: type, count: count, value: value, place: Int(offset) + 10 + 12 * index)
+            self.fields[tag] = Field(type: type, count: count, value: value, valueOffset: Int(offset) + 10 + 12 * index)
         }
     }
 
@@ -82,11 +82,11 @@ package struct TIFFDirectory {
     /// Returns the range of the bytes of the number in a field of one SHORT or LONG; nil for any other field.
     package func place(of tag: UInt64) -> Range<Int>? {
         guard let field = self.fields[tag], let count = field.numberByteCount else { return nil }
-        return field.place..<(field.place + count)
+        return field.valueOffset..<(field.valueOffset + count)
     }
 
     /// The offset of the next directory, or 0 after the last directory, and the range of the bytes of that number.
-    package var next: (offset: UInt64, place: Range<Int>)? {
+    package var nextDirectory: (offset: UInt64, place: Range<Int>)? {
         guard let end, let offset = self.data(at: end, count: 4).flatMap(self.number) else { return nil }
         return (offset, Int(end)..<(Int(end) + 4))
     }

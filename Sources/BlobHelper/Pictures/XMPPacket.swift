@@ -149,8 +149,8 @@ package enum EmbeddedXMP {
     package static func find(in bytes: HeaderBytes) -> [UInt8] {
         let packets: [[UInt8]]
         switch MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount)) {
-        case .jpeg: packets = self.inJPEG(bytes)
-        case .png: packets = self.inPNG(bytes)
+        case .jpeg: packets = self.packetsInJPEG(bytes)
+        case .png: packets = self.packetsInPNG(bytes)
         case .heic, .avif: packets = self.packet(bytes, HEIFBoxes(bytes)?.xmpRange)
         case .webp: packets = self.packet(bytes, self.chunks(bytes, isRIFF: true).first { $0.type == "XMP " }?.content)
         case .tiff: packets = self.packet(bytes, TIFFDirectory(bytes, in: 0..<bytes.byteCount)?.xmpRange)
@@ -181,7 +181,7 @@ package enum EmbeddedXMP {
         return chunks
     }
 
-    private static func inJPEG(_ bytes: HeaderBytes) -> [[UInt8]] {
+    private static func packetsInJPEG(_ bytes: HeaderBytes) -> [[UInt8]] {
         let (main, extended) = (Array(self.packetName.utf8), Array(self.extensionName.utf8))
         var packets: [[UInt8]] = [[]]
         for (marker, range) in JPEGSegments(bytes) where marker == 0xE1 {
@@ -199,7 +199,7 @@ package enum EmbeddedXMP {
         return packets
     }
 
-    private static func inPNG(_ bytes: HeaderBytes) -> [[UInt8]] {
+    private static func packetsInPNG(_ bytes: HeaderBytes) -> [[UInt8]] {
         let keyword = Array("XML:com.adobe.xmp\0".utf8)
         for (type, range) in self.chunks(bytes, isRIFF: false) where type == "iTXt" {
             guard let content = bytes.bytes(at: range.lowerBound, count: range.count) else { return [self.unreadable] }

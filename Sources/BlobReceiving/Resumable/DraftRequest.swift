@@ -43,7 +43,7 @@ package struct DraftRequest: ResumableRequest {
         }
     }
 
-    static func limit(_ uploads: ResumableUploads) -> RequestAnswer.Field {
+    static func limitField(_ uploads: ResumableUploads) -> RequestAnswer.Field {
         ("Upload-Limit", "max-size=\(min(uploads.maximumByteCount, Self.maximumInteger)), min-size=0")
     }
 
@@ -63,9 +63,11 @@ package struct DraftRequest: ResumableRequest {
         let upload = try uploads.create(record)
         let receiver = try ResumableReceiver(
             upload, at: 0, .draft(byteCount: byteCount, isLast: isLast, hasLength: self.hasLength),
-            self.digests.content, status: 201, [("Location", upload.path), Self.limit(uploads)])
+            self.digests.content, status: 201, [("Location", upload.path), Self.limitField(uploads)])
         if let version = self.fields["upload-draft-interop-version"], Self.versions.contains(version) {
-            let fields = [("Location", upload.path), ("Upload-Draft-Interop-Version", version), Self.limit(uploads)]
+            let fields = [
+                ("Location", upload.path), ("Upload-Draft-Interop-Version", version), Self.limitField(uploads),
+            ]
             receiver.interimAnswer = RequestAnswer(status: 104, fields: fields)
         }
         return receiver
@@ -83,16 +85,16 @@ package struct DraftRequest: ResumableRequest {
         }
         let facts = try upload.facts()
         guard facts.arrivedByteCount == offset else {
-            throw RequestRefusal.wrongOffset(offset, expected: facts.arrivedByteCount)
+            throw RequestRefusal.wrongOffsetError(offset, expected: facts.arrivedByteCount)
         }
         let rest = facts.record.part.byteCount - offset
         guard isLast || self.contentLength ?? 0 <= rest else {
-            throw RequestRefusal.error(413, "The upload accepts only \(rest) more bytes.", [Self.limit(uploads)])
+            throw RequestRefusal.error(413, "The upload accepts only \(rest) more bytes.", [Self.limitField(uploads)])
         }
         let byteCount = try self.byteCount(from: offset)
         return try ResumableReceiver(
             upload, at: offset, .draft(byteCount: byteCount, isLast: isLast, hasLength: self.hasLength),
-            self.digests.all, status: 204, [Self.limit(uploads)])
+            self.digests.all, status: 204, [Self.limitField(uploads)])
     }
 
     private func describe(
@@ -103,7 +105,7 @@ package struct DraftRequest: ResumableRequest {
         let parts = try upload.completeParts()
         var fields = [
             ("Upload-Offset", String(facts.arrivedByteCount)), ("Upload-Complete", facts.isWhole ? "?1" : "?0"),
-            Self.limit(uploads), ("Cache-Control", "no-store"),
+            Self.limitField(uploads), ("Cache-Control", "no-store"),
         ]
         fields += try upload.facts().record.part.digestFields
         if let byteCount = facts.byteCount { fields.append(("Upload-Length", String(byteCount))) }
@@ -118,7 +120,7 @@ package struct DraftRequest: ResumableRequest {
         guard self.isLast == true, let contentLength = self.contentLength else { return told }
         let (sum, isTooLarge) = offset.addingReportingOverflow(contentLength)
         guard told == nil || told == sum, !isTooLarge else {
-            throw RequestRefusal.inconsistentLength(sum, expected: told ?? 0)
+            throw RequestRefusal.inconsistentLengthError(sum, expected: told ?? 0)
         }
         return sum
     }

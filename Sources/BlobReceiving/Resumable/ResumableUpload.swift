@@ -85,7 +85,7 @@ final class ResumableUpload: Sendable {
             (record.part.byteCount, record.part.sha256) = (offset, hasher.finalizeHexadecimal())
             try record.store(at: file.path + Self.recordSuffix)
         } catch {
-            file.hide()
+            file.removeHiddenName()
             throw error
         }
         (self.file, self.state) = (file, Locked(State(record: record, offset: offset)))
@@ -96,10 +96,12 @@ final class ResumableUpload: Sendable {
     /// - Throws: A refusal with 404 if the upload does not exist, or with 423 while another process uses it.
     init(_ identifier: String, in folder: String) throws(BlobError) {
         let path = Self.path(of: identifier, in: folder)
-        guard var record = try UploadRecord(contentsOf: path + Self.recordSuffix) else { throw RequestRefusal.missing }
+        guard var record = try UploadRecord(contentsOf: path + Self.recordSuffix) else {
+            throw RequestRefusal.missingUpload
+        }
         (self.identifier, self.folder) = (identifier, folder)
         guard let file = try UploadFile(openingAt: path) else {
-            guard record.isComplete else { throw RequestRefusal.missing }
+            guard record.isComplete else { throw RequestRefusal.missingUpload }
             (self.file, self.state) = (nil, Locked(State(record: record, offset: record.part.byteCount)))
             return
         }
@@ -112,7 +114,7 @@ final class ResumableUpload: Sendable {
             throw BlobError(.corrupted, "The file of an upload is longer than the upload.")
         }
         // The receiver was killed after naming the file and before removing the hidden name.
-        if record.isComplete, status.linkCount > 1 { file.hide() }
+        if record.isComplete, status.linkCount > 1 { file.removeHiddenName() }
     }
 
     /// Returns a snapshot of the upload's state.
@@ -149,7 +151,7 @@ final class ResumableUpload: Sendable {
                 throw RequestRefusal.error(403, "A final upload does not accept bytes.")
             }
             guard state.arrivedByteCount == offset else {
-                throw RequestRefusal.wrongOffset(offset, expected: state.arrivedByteCount)
+                throw RequestRefusal.wrongOffsetError(offset, expected: state.arrivedByteCount)
             }
             var record = state.record
             if let byteCount { try record.bound(at: byteCount, from: offset) }
@@ -234,9 +236,9 @@ final class ResumableUpload: Sendable {
             }
             var part = state.record.part
             part.file = try ReceivedFile.linkFile(
-                file.path, in: self.folder, as: SafeFileName.make(from: part.name.utf8))
+                file.path, in: self.folder, as: SafeFileName.fileName(from: part.name.utf8))
             try FileSystem(of: self.folder).synchronizeFolder()
-            file.hide()
+            file.removeHiddenName()
             return [part]
         }
     }
@@ -255,7 +257,7 @@ final class ResumableUpload: Sendable {
     private func discard(_ state: inout State) {
         state.isRemoved = true
         _ = unlink(self.recordPath)
-        self.file?.hide()
+        self.file?.removeHiddenName()
     }
 
     private static func check(_ permit: Permit, _ state: State) throws(BlobError) {
@@ -265,7 +267,7 @@ final class ResumableUpload: Sendable {
     }
 
     private static func checkPresence(_ state: State) throws(BlobError) {
-        guard !state.isRemoved else { throw RequestRefusal.missing }
+        guard !state.isRemoved else { throw RequestRefusal.missingUpload }
     }
 
     private func store(_ record: UploadRecord, in state: inout State) throws(BlobError) {
@@ -337,7 +339,7 @@ final class UploadFile: Sendable {
     func write(_ bytes: UnsafeRawBufferPointer, at offset: inout Int64) throws(BlobError) {
         var rest = bytes
         while !rest.isEmpty {
-            let count = pwrite(self.descriptor.number, rest.baseAddress, rest.count, off_t(offset))
+            let count = pwrite(self.descriptor.rawValue, rest.baseAddress, rest.count, off_t(offset))
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw BlobError(systemError: errno, doing: "Could not store an upload") }
             offset += Int64(count)
@@ -360,7 +362,7 @@ final class UploadFile: Sendable {
     }
 
     func truncate(to byteCount: Int64) throws(BlobError) {
-        guard ftruncate(self.descriptor.number, off_t(byteCount)) == 0 else {
+        guard ftruncate(self.descriptor.rawValue, off_t(byteCount)) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not truncate an upload")
         }
     }
@@ -368,12 +370,14 @@ final class UploadFile: Sendable {
     func synchronize() throws(BlobError) { try self.descriptor.synchronise(doing: "Could not store an upload") }
 
     /// Removes the hidden name.
-    func hide() { _ = unlink(self.path) }
+    func removeHiddenName() { _ = unlink(self.path) }
 
     /// Locks the file, unless its file system does not support locks.
     private func lock() throws(BlobError) {
         var lock = DescriptionLock.request(F_WRLCK)
-        guard fcntl(self.descriptor.number, DescriptionLock.set, &lock) != 0, errno == EAGAIN || errno == EACCES else {
+        guard fcntl(self.descriptor.rawValue, DescriptionLock.setCommand, &lock) != 0,
+            errno == EAGAIN || errno == EACCES
+        else {
             return
         }
         throw RequestRefusal.error(423, "Another receiver has the upload open.")
@@ -446,7 +450,7 @@ struct UploadRecord: Codable, Equatable {
     mutating func bound(at byteCount: Int64, from offset: Int64) throws(BlobError) {
         let limit = self.part.byteCount
         guard byteCount >= offset, self.has(.unbounded) || byteCount == limit else {
-            throw RequestRefusal.inconsistentLength(byteCount, expected: limit)
+            throw RequestRefusal.inconsistentLengthError(byteCount, expected: limit)
         }
         guard byteCount <= limit else {
             throw RequestRefusal.error(413, "The upload has more bytes than the limit of \(limit).")

@@ -85,7 +85,8 @@ package final class ResumableUploads: Sendable {
     func checkLimit(_ byteCount: Int64) throws(BlobError) {
         guard byteCount > self.maximumByteCount else { return }
         throw RequestRefusal.error(
-            413, "The upload has more bytes than the limit of \(self.maximumByteCount).", [DraftRequest.limit(self)])
+            413, "The upload has more bytes than the limit of \(self.maximumByteCount).",
+            [DraftRequest.limitField(self)])
     }
 
     func create(_ record: UploadRecord) throws(BlobError) -> ResumableUpload {
@@ -119,7 +120,7 @@ package final class ResumableUploads: Sendable {
     ///
     /// - Throws: A refusal with 404 if the upload does not exist, or with 423 while another process uses it.
     func find(_ identifier: String) throws(BlobError) -> ResumableUpload {
-        guard identifier.wholeMatch(of: /[0-9a-f]{32}/) != nil else { throw RequestRefusal.missing }
+        guard identifier.wholeMatch(of: /[0-9a-f]{32}/) != nil else { throw RequestRefusal.missingUpload }
         return try self.entries.withLock { entries throws(BlobError) in
             if let upload = entries[identifier]?.upload { return upload }
             let upload = try ResumableUpload(identifier, in: self.folder)

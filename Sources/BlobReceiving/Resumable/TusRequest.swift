@@ -63,7 +63,7 @@ package struct TusRequest: ResumableRequest {
             ("Tus-Extension", "creation,creation-with-upload,termination,checksum,concatenation"),
             ("Tus-Max-Size", String(uploads.maximumByteCount)),
             ("Tus-Checksum-Algorithm", Self.algorithms.joined(separator: ",")),
-            DraftRequest.limit(uploads),
+            DraftRequest.limitField(uploads),
         ]
     }
 

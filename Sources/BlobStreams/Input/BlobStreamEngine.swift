@@ -59,7 +59,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         case .invalidate(let sources): for source in sources { source.invalidate() }
         case .cancel(let cancellation): cancellation.cancel()
         case .close(let reader): reader.close()
-        case .checkForBytes: BlockingPool.brief.run { [weak self] in self?.checkForBytes() }
+        case .checkForBytes: BlockingPool.briefJobs.run { [weak self] in self?.checkForBytes() }
         case .release: break
         }
     }
@@ -94,7 +94,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
             case .opening: .opening
             case .open: machine.session?.isReading == true ? .reading : .open
             // As in Foundation's streams, an empty stream is open until a read or the event has shown its end.
-            case .atEnd: machine.isUnread && machine.events.pending.contains(.endEncountered) ? .open : .atEnd
+            case .atEnd: machine.isUnread && machine.events.pendingEvents.contains(.endEncountered) ? .open : .atEnd
             case .failed: .error
             case .closed: .closed
             }
@@ -146,7 +146,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     /// other threads.
     private func record(_ event: BlobEvent, of session: BlobCancellation) {
         let (isShown, _) = self.state.updateWithoutDelivering { self.machine.locked.record(event, of: session, &$0) }
-        if isShown { BlockingPool.brief.run { [state] in state.deliver() } }
+        if isShown { BlockingPool.briefJobs.run { [state] in state.deliver() } }
     }
 
     /// Makes a cancellation end the stream even while no call is reading.

@@ -47,7 +47,7 @@ private final class ReaderLock: Sendable {
     private struct State {
         var holder: pthread_t?
         var depth = 0
-        var waiting: [WaitSignal] = []
+        var waiters: [WaitSignal] = []
     }
 
     private let state = Locked(State())
@@ -73,7 +73,7 @@ private final class ReaderLock: Sendable {
         let thread = pthread_self()
         return self.state.withLock { state in
             guard state.depth == 0 || state.holder == thread else {
-                if let signal { state.waiting.append(signal) }
+                if let signal { state.waiters.append(signal) }
                 return false
             }
             (state.holder, state.depth) = (thread, state.depth + 1)
@@ -85,8 +85,8 @@ private final class ReaderLock: Sendable {
         let waiting = self.state.withLock { state in
             state.depth -= 1
             guard state.depth == 0 else { return [WaitSignal]() }
-            defer { state.waiting = [] }
-            return state.waiting
+            defer { state.waiters = [] }
+            return state.waiters
         }
         for signal in waiting { signal.signal() }
     }

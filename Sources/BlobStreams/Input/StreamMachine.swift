@@ -112,7 +112,7 @@ struct StreamMachine<Reader: AnyObject> {
     private(set) var refusal: BlobError?
     var events = StreamEvents()
     /// The lent bytes, retained until the next call of the stream, which may come after the reader has been released.
-    private var lent: BlobBytes?
+    private var lentBytes: BlobBytes?
     private var declaredByteCount: Int64?
     /// The end of the bytes, or an error, which is published once the window is empty.
     private var ending: Result<Void, BlobError>?
@@ -270,7 +270,7 @@ struct StreamMachine<Reader: AnyObject> {
     mutating func beginRead(
         into buffer: UnsafeMutableRawBufferPointer, _ waiter: WaitSignal?, _ state: inout BlobStreamState
     ) -> (ReadStep, [Action]) {
-        (self.refusal, self.lent, self.isUnread) = (nil, nil, false)
+        (self.refusal, self.lentBytes, self.isUnread) = (nil, nil, false)
         switch state.phase {
         case .notOpen, .closed:
             self.refuse(state)
@@ -308,14 +308,14 @@ struct StreamMachine<Reader: AnyObject> {
 
     /// Lends the bytes in memory until the next call; nil if no bytes are in memory, or while a thread uses the reader.
     mutating func lend(_ state: BlobStreamState, _ lend: (Reader) -> BlobBytes?) -> UnsafeRawBufferPointer? {
-        (self.refusal, self.lent) = (nil, nil)
+        (self.refusal, self.lentBytes) = (nil, nil)
         guard state.phase == .open, self.session?.isInUse == false else { return nil }
         if let window {
-            self.lent = BlobBytes(window.bytes, ownedBy: window)
+            self.lentBytes = BlobBytes(window.bytes, ownedBy: window)
         } else if self.session?.isReadable == true {
-            self.lent = self.session?.reader.flatMap(lend)
+            self.lentBytes = self.session?.reader.flatMap(lend)
         }
-        return self.lent?.bytes
+        return self.lentBytes?.bytes
     }
 
     /// Hands the reader to the calling thread to check whether bytes are available; nil if no check is needed now.
@@ -430,7 +430,7 @@ struct StreamMachine<Reader: AnyObject> {
 
     /// Closes the stream permanently. Before opening, does nothing unless `includingUnopened`.
     mutating func close(includingUnopened: Bool, _ state: inout BlobStreamState) -> [Action] {
-        (self.refusal, self.lent) = (nil, nil)
+        (self.refusal, self.lentBytes) = (nil, nil)
         guard state.phase != .notOpen || includingUnopened else { return [] }
         (state.phase, self.cancellationRegistration) = (.closed, nil)
         state.hasBytesAvailable = false

@@ -51,7 +51,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: the 
         case .invalidate(let sources): for source in sources { source.invalidate() }
         case .finish(let ending): self.buffer.finish(ending.error)
         case .checkLimitLater(let delay):
-            let waker = BlobWaker { [weak self] in BlockingPool.brief.run { [weak self] in self?.checkLimit() } }
+            let waker = BlobWaker { [weak self] in BlockingPool.briefJobs.run { [weak self] in self?.checkLimit() } }
             // Under the lock, so that a timer that has already fired cannot replace the timer that its check started.
             self.machine.withLock { machine, _ in machine.limitTimer = self.context.wake(after: delay, waker) }
         }
@@ -171,7 +171,7 @@ struct OutputMachine {
     /// first.
     private var ending: Ending?
     /// The limit of the current wait for free space.
-    private var limit: BlobContext.StepLimit?
+    private var stepLimit: BlobContext.StepLimit?
     /// The registrations of the cancellation handler, until the bytes end, and of the check of the limit.
     var (cancellationRegistration, limitTimer): (BlobRegistration?, BlobRegistration?)
     private let context: BlobContext
@@ -228,7 +228,7 @@ struct OutputMachine {
     }
 
     mutating func checkLimit(_ state: inout BlobOutputStreamState) -> [Action] {
-        guard let limit, let remaining = limit.remaining else { return [] }
+        guard let limit = self.stepLimit, let remaining = limit.remaining else { return [] }
         // A wait that began after this check was scheduled has a later limit.
         guard remaining == .zero else { return [.checkLimitLater(remaining)] }
         return self.fail(limit.error(idleLimit: self.context.idleLimit), &state)
@@ -242,12 +242,12 @@ struct OutputMachine {
         state.hasSpaceAvailable = room == .some
         switch room {
         case .some:
-            (self.limit, self.limitTimer) = (nil, nil)
+            (self.stepLimit, self.limitTimer) = (nil, nil)
             return self.post(.hasSpaceAvailable)
         case .none:
-            guard self.limit == nil else { return [] }
+            guard self.stepLimit == nil else { return [] }
             let limit = self.context.stepLimit()
-            self.limit = limit
+            self.stepLimit = limit
             return limit.remaining.map { [.checkLimitLater($0)] } ?? []
         case .readerIsGone: return self.fail(readerClosedError(), &state)
         }
@@ -263,7 +263,7 @@ struct OutputMachine {
     }
 
     private mutating func end(_ error: BlobError?) -> [Action] {
-        (self.cancellationRegistration, self.limitTimer, self.limit) = (nil, nil, nil)
+        (self.cancellationRegistration, self.limitTimer, self.stepLimit) = (nil, nil, nil)
         let ending = self.ending ?? Ending(error: error)
         self.ending = ending
         return [.finish(ending)]

@@ -23,7 +23,7 @@ extension StreamEngine {
     /// Delivers events on `runLoop` in `mode` from now on, including events that are already pending.
     func schedule(in runLoop: RunLoop, _ mode: RunLoop.Mode) {
         let source = RunLoopSource(runLoop, mode) { [weak self] in self?.deliver(on: $0) }
-        let (isNew, hasEvents) = self.withEvents { events, _ in (events.add(source), !events.pending.isEmpty) }
+        let (isNew, hasEvents) = self.withEvents { events, _ in (events.add(source), !events.pendingEvents.isEmpty) }
         guard isNew else { return }
         source.attach()
         if hasEvents { source.signal() }
@@ -40,7 +40,7 @@ extension StreamEngine {
         let stream = self.stream
         let (event, delegate, sourcesToSignal) = self.withEvents { events, stillApplies in
             let event = events.beginDelivery(on: source, stillApplies)
-            return (event, events.delegate(of: stream), events.pending.isEmpty ? [] : events.sources)
+            return (event, events.delegate(of: stream), events.pendingEvents.isEmpty ? [] : events.sources)
         }
         guard let event else { return }
         // Before the call, because the delegate may run its run loop during it.
@@ -81,7 +81,7 @@ struct LockedMachine<Machine, State: Equatable & Sendable>: ~Copyable, @unchecke
 /// A value guarded by the stream's lock; the results of its methods are acted upon outside the lock. An event is
 /// delivered once, by the first scheduled run loop that reaches it; one thread at a time delivers.
 struct StreamEvents {
-    private(set) var pending: Stream.Event = []
+    private(set) var pendingEvents: Stream.Event = []
     private(set) var sources: [RunLoopSource] = []
     /// The thread that calls the delegate, and the number of its nested calls; nil if no thread does.
     private var delivery: (thread: pthread_t, depth: Int)?
@@ -103,12 +103,12 @@ struct StreamEvents {
     ///
     /// - Returns: The sources to signal.
     mutating func post(_ event: Stream.Event) -> [RunLoopSource] {
-        self.pending.insert(event)
+        self.pendingEvents.insert(event)
         return self.sources
     }
 
     /// Removes events that no longer apply.
-    mutating func drop(_ events: Stream.Event) { self.pending.subtract(events) }
+    mutating func drop(_ events: Stream.Event) { self.pendingEvents.subtract(events) }
 
     /// Removes and returns the next event that still applies, for the run loop of `source`; nil if no event does, or
     /// while another thread delivers, which then signals the other sources again.
@@ -120,7 +120,7 @@ struct StreamEvents {
             self.wasDeliveryRefused = true
             return nil
         }
-        for event in Self.order where self.pending.remove(event) != nil && stillApplies(event) {
+        for event in Self.order where self.pendingEvents.remove(event) != nil && stillApplies(event) {
             self.delivery = (thread, (self.delivery?.depth ?? 0) + 1)
             return event
         }
@@ -135,7 +135,7 @@ struct StreamEvents {
         guard self.delivery?.depth == 0 else { return [] }
         self.delivery = nil
         defer { self.wasDeliveryRefused = false }
-        return self.wasDeliveryRefused && !self.pending.isEmpty ? self.sources : []
+        return self.wasDeliveryRefused && !self.pendingEvents.isEmpty ? self.sources : []
     }
 
     // MARK: Scheduling
@@ -162,7 +162,7 @@ struct StreamEvents {
     ///
     /// - Returns: The sources to invalidate.
     mutating func close() -> [RunLoopSource] {
-        defer { (self.pending, self.sources, self.isClosed) = ([], [], true) }
+        defer { (self.pendingEvents, self.sources, self.isClosed) = ([], [], true) }
         return self.sources
     }
 

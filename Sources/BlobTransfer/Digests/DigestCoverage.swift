@@ -24,15 +24,15 @@ final class DigestCoverage: Sendable {
         /// The runs in order, without overlaps.
         var runs: [Run] = []
         /// Whether the digests of each range that has been read were compared, keyed by the index of the range.
-        var isProven: [Int: Bool] = [:]
+        var proofResults: [Int: Bool] = [:]
         /// The checks of passes that ended early, which continue if the job resumes reading there.
-        var interrupted: [StatedDigestCheck] = []
+        var interruptedChecks: [StatedDigestCheck] = []
     }
 
     private static let maximumRunCount = 16_384
     private static let maximumInterruptedCount = 16
     /// The maximum number of bytes that a resumed pass reads again to compare them.
-    private static let maximumOverlap = Int64(DeliveredBytes.lastByteCount)
+    private static let maximumOverlap = Int64(DeliveredBytes.comparedTailByteCount)
 
     /// The ranges in order, without gaps; empty if the server states no digests.
     private let ranges: [StatedRange]
@@ -53,18 +53,18 @@ final class DigestCoverage: Sendable {
         let new = self.ranges.first { $0.start == byteOffset }?.makeCheck()
         return self.state.withLock { state in
             let isResumed = { (check: StatedDigestCheck) in
-                check.start < byteOffset && (0...Self.maximumOverlap).contains(check.reached - byteOffset)
+                check.start < byteOffset && (0...Self.maximumOverlap).contains(check.reachedOffset - byteOffset)
             }
-            defer { state.interrupted.removeAll(where: isResumed) }
-            return state.interrupted.filter(isResumed) + [new].compactMap(\.self)
+            defer { state.interruptedChecks.removeAll(where: isResumed) }
+            return state.interruptedChecks.filter(isResumed) + [new].compactMap(\.self)
         }
     }
 
     /// Stores a check of a pass that ended early. If there are too many, discards the oldest check.
     func keep(_ check: StatedDigestCheck) {
         self.state.withLock { state in
-            if state.interrupted.count == Self.maximumInterruptedCount { state.interrupted.removeFirst() }
-            state.interrupted.append(check)
+            if state.interruptedChecks.count == Self.maximumInterruptedCount { state.interruptedChecks.removeFirst() }
+            state.interruptedChecks.append(check)
         }
     }
 
@@ -94,14 +94,16 @@ final class DigestCoverage: Sendable {
                 checks[index].append(UnsafeRawBufferPointer(rebasing: piece), at: start)
             }
             var proof: String?
-            let sum = checks.first { $0.start == range?.start && $0.reached == end && $0.algorithm == self.algorithm }?
-                .sum
-            for var check in checks where check.reached == check.end {
+            let sum = checks.first {
+                $0.start == range?.start && $0.reachedOffset == end && $0.algorithm == self.algorithm
+            }?
+            .sum
+            for var check in checks where check.reachedOffset == check.end {
                 let compared = try check.finish()
                 if let range, check.covers(range) { proof = compared }
                 if check.start <= proven.end { proven = (max(proven.end, end), compared) }
             }
-            checks.removeAll { $0.reached == $0.end }
+            checks.removeAll { $0.reachedOffset == $0.end }
             if let range, range.end != nil, let run = self.add(piece, at: start, of: range, prefix: sum) {
                 outcome = try self.finish(index, run, proof) ?? outcome
             }
@@ -119,10 +121,10 @@ final class DigestCoverage: Sendable {
             proof = try check?.finish(sum)
         }
         return self.state.withLock { state in
-            state.isProven[index] = proof != nil
-            guard state.isProven.count == self.ranges.count else { return nil }
-            defer { state.isProven = [:] }
-            return .some(state.isProven.values.contains(false) ? nil : proof)
+            state.proofResults[index] = proof != nil
+            guard state.proofResults.count == self.ranges.count else { return nil }
+            defer { state.proofResults = [:] }
+            return .some(state.proofResults.values.contains(false) ? nil : proof)
         }
     }
 

@@ -4,7 +4,7 @@ package import BlobDeflate
 /// Compares bytes with the digests that a server states for them.
 package struct StatedDigestCheck {
     let algorithm: StatedAlgorithm
-    private let stated: [BlobStatedDigest]
+    private let statedDigests: [BlobStatedDigest]
     private var hasher: any BlobHasher
 
     /// The offset of the first byte that the digests cover.
@@ -14,7 +14,7 @@ package struct StatedDigestCheck {
     package let end: Int64?
 
     /// The offset after the last byte added so far.
-    package private(set) var reached: Int64
+    package private(set) var reachedOffset: Int64
 
     /// Creates a check to which no bytes have been added; fails if none of the digests can be computed.
     ///
@@ -23,8 +23,8 @@ package struct StatedDigestCheck {
         for algorithm in StatedAlgorithm.allCases {
             let stated = digests.filter { $0.algorithm == algorithm.rawValue }
             guard !stated.isEmpty, let hasher = algorithm.makeHasher() else { continue }
-            (self.algorithm, self.stated, self.hasher) = (algorithm, stated, hasher)
-            (self.start, self.end, self.reached) = (start, end, start)
+            (self.algorithm, self.statedDigests, self.hasher) = (algorithm, stated, hasher)
+            (self.start, self.end, self.reachedOffset) = (start, end, start)
             return
         }
         return nil
@@ -35,15 +35,15 @@ package struct StatedDigestCheck {
 
     /// Returns true if the digests cover a stated range.
     func covers(_ range: StatedRange) -> Bool {
-        self.start == range.start && self.end == range.end && range.digests.contains(self.stated[0])
+        self.start == range.start && self.end == range.end && range.digests.contains(self.statedDigests[0])
     }
 
-    /// Adds bytes from an offset, which is at most ``reached``. Bytes that were already added are skipped.
+    /// Adds bytes from an offset, which is at most ``reachedOffset``. Bytes that were already added are skipped.
     package mutating func append(_ bytes: UnsafeRawBufferPointer, at byteOffset: Int64) {
-        let known = Int(clamping: self.reached - byteOffset)
-        let new = bytes.dropFirst(known).prefix(self.end.map { Int(clamping: $0 - self.reached) } ?? .max)
+        let known = Int(clamping: self.reachedOffset - byteOffset)
+        let new = bytes.dropFirst(known).prefix(self.end.map { Int(clamping: $0 - self.reachedOffset) } ?? .max)
         self.hasher.update(UnsafeRawBufferPointer(rebasing: new))
-        self.reached += Int64(new.count)
+        self.reachedOffset += Int64(new.count)
     }
 
     /// Compares the digest of all bytes. This must be the last call.
@@ -53,7 +53,7 @@ package struct StatedDigestCheck {
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     package mutating func finish(_ sum: CyclicSum? = nil) throws(BlobError) -> String {
         let (found, title) = (sum?.finalize() ?? self.hasher.finalize(), self.algorithm.title)
-        if let stated = self.stated.first(where: { $0.value != found }) {
+        if let stated = self.statedDigests.first(where: { $0.value != found }) {
             let bytes = self.end.map { "the bytes from \(self.start) to \($0)" } ?? "all bytes"
             throw BlobError(
                 .checksumMismatch,
@@ -61,7 +61,7 @@ package struct StatedDigestCheck {
                     + "\(stated.value.hexadecimal)."
             )
         }
-        return "\(title) (\(self.stated[0].origin))"
+        return "\(title) (\(self.statedDigests[0].origin))"
     }
 }
 

@@ -15,7 +15,7 @@ struct MissingRangeReader {
         let reader: BlobReader
         var place: PartialFile.Place
         /// The offset after the last byte; nil to read to the end of the content and perform the checks there.
-        var end: Int64?
+        var endOffset: Int64?
     }
 
     private let source: any BlobInputStreamDataSource
@@ -41,7 +41,7 @@ struct MissingRangeReader {
         _ context: BlobContext, onBytes: @escaping (_ count: Int64, _ total: Int64?) -> Void
     ) {
         (self.source, self.info, self.file, self.onBytes) = (source, info, file, onBytes)
-        let runs = file.missing
+        let runs = file.missingRanges
         let missing = runs.reduce(0) { $0 + ($1.end ?? info.byteCount ?? $1.start) - $1.start }
         // Reading an origin in parts checks as much as a single pass does; members and filters have their own checks.
         let isOrigin =
@@ -94,18 +94,19 @@ struct MissingRangeReader {
     /// that part is too short to split.
     private mutating func nextRun() -> Run? {
         if !self.runs.isEmpty { return self.runs.removeFirst() }
-        let rests = self.openRanges.map { ($0.end ?? self.info.byteCount ?? 0) - $0.place.byteOffset }
+        let rests = self.openRanges.map { ($0.endOffset ?? self.info.byteCount ?? 0) - $0.place.byteOffset }
         guard self.isParallel, let index = rests.indices.max(by: { rests[$0] < rests[$1] }),
             rests[index] >= 2 * Self.minimumByteCount
         else { return nil }
         let middle = PartialFile.blockEnd(self.openRanges[index].place.byteOffset + rests[index] / 2)
-        defer { self.openRanges[index].end = middle }
-        return (middle, self.openRanges[index].end)
+        defer { self.openRanges[index].endOffset = middle }
+        return (middle, self.openRanges[index].endOffset)
     }
 
     private func open(_ run: Run) throws -> OpenRange {
         let isStrong = self.info.validator?.isStrong ?? !self.info.digests.isEmpty
-        let overlap = isStrong ? [] : try self.file.bytes(before: run.start, count: DeliveredBytes.lastByteCount)
+        let overlap =
+            isStrong ? [] : try self.file.bytes(before: run.start, count: DeliveredBytes.comparedTailByteCount)
         if self.isParallel, let end = run.end ?? self.info.byteCount {
             self.source.prepare([run.start..<end], self.context)
         }
@@ -116,7 +117,7 @@ struct MissingRangeReader {
                 .changed, "The content has changed since the partial download.", operation: "read",
                 locator: self.source.locator?.description, byteOffset: run.start)
         }
-        return OpenRange(reader: reader, place: PartialFile.Place(at: run.start), end: run.end)
+        return OpenRange(reader: reader, place: PartialFile.Place(at: run.start), endOffset: run.end)
     }
 
     /// Reads the next bytes of a range, and removes it at its end.
@@ -124,7 +125,7 @@ struct MissingRangeReader {
     /// - Returns: False if no bytes are available yet.
     private mutating func readPiece(at index: Int) throws -> Bool {
         let range = self.openRanges[index]
-        let rest = range.end.map { Int(clamping: $0 - range.place.byteOffset) } ?? .max
+        let rest = range.endOffset.map { Int(clamping: $0 - range.place.byteOffset) } ?? .max
         do {
             let result = try self.buffer.fill { try range.reader.read(into: &$0, atMost: rest) }
             if result == .notYet { return false }
@@ -133,7 +134,7 @@ struct MissingRangeReader {
             let start = PartialFile.blockStart(range.place.byteOffset)
             self.onBytes(start - range.place.byteOffset, self.info.byteCount)
             self.connectionCount = self.openRanges.count - 1
-            self.runs.append((start, range.end))
+            self.runs.append((start, range.endOffset))
             self.remove(index)
             return true
         }

@@ -98,7 +98,7 @@ final class PartialFile {
             throw BlobError(
                 .changed, "The content has changed since \(self.partPath) was downloaded.", operation: "read")
         }
-        guard ftruncate(self.contentFile.number, 0) == 0, ftruncate(self.record.number, 0) == 0 else {
+        guard ftruncate(self.contentFile.rawValue, 0) == 0, ftruncate(self.record.rawValue, 0) == 0 else {
             throw writeFailure("Could not truncate \(self.partPath)")
         }
         try self.appendToRecord(Array(JSONEncoder().encode(content)))
@@ -148,7 +148,7 @@ final class PartialFile {
     }
 
     /// The runs of missing bytes, in order; a nil `end` means the end of the content.
-    var missing: [(start: Int64, end: Int64?)] {
+    var missingRanges: [(start: Int64, end: Int64?)] {
         let count = self.byteCount.map { ($0 + Self.blockByteCount - 1) / Self.blockByteCount }
         var (runs, number): ([(start: Int64, end: Int64?)], Int64) = ([], 0)
         while number < count ?? .max {
@@ -173,14 +173,14 @@ final class PartialFile {
 
     /// Writes the next bytes at a position, and advances it.
     func append(_ bytes: UnsafeRawBufferPointer, at place: inout Place) throws(BlobError) {
-        guard lseek(self.contentFile.number, off_t(place.byteOffset), SEEK_SET) == place.byteOffset else {
+        guard lseek(self.contentFile.rawValue, off_t(place.byteOffset), SEEK_SET) == place.byteOffset else {
             throw writeFailure("Could not seek in \(self.partPath)")
         }
         var rest = bytes
         while !rest.isEmpty {
             let room = Int(Self.blockByteCount - place.byteOffset % Self.blockByteCount)
             let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(room))
-            try writeAll(piece, to: self.contentFile.number, named: self.partPath)
+            try writeAll(piece, to: self.contentFile.rawValue, named: self.partPath)
             place.sum.update(piece)
             place.byteOffset += Int64(piece.count)
             if piece.count == room { try self.recordBlock(at: &place) }
@@ -206,7 +206,7 @@ final class PartialFile {
     }
 
     private func appendToRecord(_ line: [UInt8]) throws(BlobError) {
-        try writeAll(line + [UInt8(ascii: "\n")], to: self.record.number, named: self.recordPath)
+        try writeAll(line + [UInt8(ascii: "\n")], to: self.record.rawValue, named: self.recordPath)
     }
 
     /// Compares all bytes with the digests.

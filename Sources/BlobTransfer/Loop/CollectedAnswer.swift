@@ -34,7 +34,7 @@ extension TransferRequest {
             signal.signal()
         }
         do throws(BlobError) {
-            return try await context.forTransfer.wait(on: signal) { () throws(BlobError) in
+            return try await context.transferContext.wait(on: signal) { () throws(BlobError) in
                 try outcome.withLock { $0 }?.get()
             }
         } catch {
@@ -57,7 +57,7 @@ extension TransferRequest {
             signal.signal()
         }
         do throws(BlobError) {
-            return try context.forTransfer.wait(on: signal) { () throws(BlobError) in
+            return try context.transferContext.wait(on: signal) { () throws(BlobError) in
                 try outcome.withLock { $0 }?.get().head
             }
         } catch {

@@ -149,7 +149,7 @@ private func port(
 struct ClosingSockets {
     private struct Closing {
         let socket: PeerSocket
-        let end: CompactInstant
+        let deadline: CompactInstant
         let done: (_ isReset: Bool) -> Void
     }
 
@@ -158,10 +158,10 @@ struct ClosingSockets {
     var isEmpty: Bool { self.closings.isEmpty }
 
     /// The earliest end of a wait; nil if there are no sockets.
-    var end: CompactInstant? { self.closings.map(\.end).min() }
+    var deadline: CompactInstant? { self.closings.map(\.deadline).min() }
 
     /// The sockets with the events to wait for, in libcurl's format.
-    var waits: [curl_waitfd] {
+    var pollDescriptors: [curl_waitfd] {
         self.closings.map { curl_waitfd(fd: $0.socket.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0) }
     }
 
@@ -169,7 +169,7 @@ struct ClosingSockets {
     ///
     /// - Parameter done: Called once, after the socket is closed.
     mutating func close(_ socket: PeerSocket, within limit: Duration, done: @escaping (_ isReset: Bool) -> Void) {
-        let closing = Closing(socket: socket, end: CompactInstant(.now + limit), done: done)
+        let closing = Closing(socket: socket, deadline: CompactInstant(.now + limit), done: done)
         // A reset before the shutdown cannot be a reaction to it.
         if let isReset = socket.takeReset() { return Self.end(closing, isReset: isReset) }
         guard socket.shutDown() else { return Self.end(closing, isReset: socket.takeReset() ?? false) }
@@ -181,7 +181,7 @@ struct ClosingSockets {
         guard !self.closings.isEmpty else { return }
         let now = CompactInstant.now
         self.closings.removeAll { closing in
-            let isReset = closing.socket.takeReset() ?? (now >= closing.end ? false : nil)
+            let isReset = closing.socket.takeReset() ?? (now >= closing.deadline ? false : nil)
             if let isReset { Self.end(closing, isReset: isReset) }
             return isReset != nil
         }

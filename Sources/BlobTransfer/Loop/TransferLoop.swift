@@ -93,10 +93,10 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
         self.flush()
         guard !self.lookups.hasNext, self.inbox.withLock({ $0.jobs.isEmpty }) else { return }
         let isIdle = self.transfers.isEmpty && self.lookups.isEmpty
-        let ends = [isIdle ? nil : self.nextCheck, self.closingSockets.end].compactMap { $0?.remaining }
+        let ends = [isIdle ? nil : self.nextCheck, self.closingSockets.deadline].compactMap { $0?.remaining }
         let time = ends.min() ?? .seconds(60)
         // Rounded up, so that the loop does not spin during the last millisecond.
-        try self.wait(self.multi, Int((time.timeInterval * 1000).rounded(.up)), self.closingSockets.waits)
+        try self.wait(self.multi, Int((time.timeInterval * 1000).rounded(.up)), self.closingSockets.pollDescriptors)
     }
 
     private func takeJobs() -> [Job] {
@@ -172,7 +172,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
     func remove(_ handle: CurlHandle) {
         guard let identity = handle.identity else { return }
         self.transfers[identity] = nil
-        if !self.lookups.holds(identity) { self.free(handle) }
+        if !self.lookups.contains(identity) { self.free(handle) }
     }
 
     private func free(_ handle: CurlHandle) {
@@ -241,7 +241,7 @@ struct LookupLimiter {
     }
 
     /// Returns true if a request must be kept until its lookup has finished.
-    func holds(_ identity: UnsafeMutableRawPointer) -> Bool { self.lookups[identity] != nil }
+    func contains(_ identity: UnsafeMutableRawPointer) -> Bool { self.lookups[identity] != nil }
 
     /// Removes and returns a request that has ended.
     mutating func take(_ identity: UnsafeMutableRawPointer) -> CurlHandle? {

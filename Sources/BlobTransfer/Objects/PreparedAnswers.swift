@@ -42,14 +42,14 @@ struct PreparedAnswers {
         }
     }
 
-    private struct Prepared {
+    private struct PreparedBody {
         let body: RemoteBody
         var plan: Plan
-        let since: CompactInstant
+        let preparationTime: CompactInstant
 
         /// The bytes that the response contains or will contain.
         var range: Range<Int64> {
-            self.plan.range.lowerBound..<(self.body.failedEnd ?? self.plan.range.upperBound)
+            self.plan.range.lowerBound..<(self.body.failedEndOffset ?? self.plan.range.upperBound)
         }
 
         var byteCount: Int64 { self.plan.isLong ? self.plan.byteCount : self.body.plannedByteCount }
@@ -75,14 +75,16 @@ struct PreparedAnswers {
     private static let maximumPauseTime = Duration.seconds(5)
 
     private var plans = Fifo<Plan>()
-    private var prepared: [Prepared] = []
+    private var preparedBodies: [PreparedBody] = []
 
-    var bodies: [RemoteBody] { self.prepared.map(\.body) }
+    var bodies: [RemoteBody] { self.preparedBodies.map(\.body) }
 
     /// Returns the response that extends farthest from an offset; nil if no response contains the byte at the offset.
     func body(at byteOffset: Int64) -> RemoteBody? {
-        self.prepared.filter { $0.body.serves(byteOffset) }.max { $0.plan.range.upperBound < $1.plan.range.upperBound }?
-            .body
+        self.preparedBodies.filter { $0.body.serves(byteOffset) }.max {
+            $0.plan.range.upperBound < $1.plan.range.upperBound
+        }?
+        .body
     }
 
     /// Plans the requests for ranges that will be read in this order. Neighbouring ranges share a request.
@@ -116,7 +118,7 @@ struct PreparedAnswers {
     mutating func plan(after byteOffset: Int64, to end: Int64, planned: inout Int64) {
         planned = max(planned, byteOffset)
         let farthest = min(end, byteOffset + Self.maximumPieceCount * Self.maximumPieceByteCount)
-        let known = self.plans.all.map(\.range) + self.prepared.map(\.range)
+        let known = self.plans.all.map(\.range) + self.preparedBodies.map(\.range)
         while planned < farthest {
             if let range = known.first(where: { $0.contains(planned) }) {
                 planned = range.upperBound
@@ -136,15 +138,16 @@ struct PreparedAnswers {
         let kept = self.plans.all.filter { !isUnread($0) }
         self.plans = Fifo()
         for plan in kept { self.plans.append(plan) }
-        let unread = self.prepared.filter { isUnread($0.plan) && !$0.body.hasReaders }.map(\.body)
-        self.prepared.removeAll { prepared in unread.contains { $0 === prepared.body } }
+        let unread = self.preparedBodies.filter { isUnread($0.plan) && !$0.body.hasReaders }.map(\.body)
+        self.preparedBodies.removeAll { prepared in unread.contains { $0 === prepared.body } }
         return unread
     }
 
     /// Removes and returns the responses to cancel because they have waited too long for free memory.
     mutating func removeStale(at now: CompactInstant = .now) -> [RemoteBody] {
-        let stale = self.prepared.filter { prepared in
-            prepared.body.isPaused && !prepared.body.hasReaders && prepared.since + Self.maximumPauseTime < now
+        let stale = self.preparedBodies.filter { prepared in
+            prepared.body.isPaused && !prepared.body.hasReaders
+                && prepared.preparationTime + Self.maximumPauseTime < now
         }.map(\.body)
         for body in stale { self.remove(body) }
         return stale
@@ -153,37 +156,37 @@ struct PreparedAnswers {
     /// Removes and returns the next plan whose request may start now; nil if none may start.
     mutating func next(at now: CompactInstant = .now) -> Plan? {
         guard let next = self.plans.first else { return nil }
-        if let room = self.room, next.byteCount > room {
+        if let room = self.availableByteCount, next.byteCount > room {
             // Old responses without readers.
-            self.prepared.removeAll { $0.since + Self.maximumIdleTime < now && !$0.body.hasReaders }
-            if let room = self.room, next.byteCount > room { return nil }
+            self.preparedBodies.removeAll { $0.preparationTime + Self.maximumIdleTime < now && !$0.body.hasReaders }
+            if let room = self.availableByteCount, next.byteCount > room { return nil }
         }
         return self.plans.popFirst()
     }
 
     /// The number of bytes that may be requested now; nil for no limit.
-    private var room: Int64? {
-        guard !self.prepared.isEmpty else { return nil }
-        guard self.prepared.count(where: { $0.body.isUnderWay }) < Self.maximumRequestCount else { return 0 }
-        return Self.maximumByteCount - self.prepared.reduce(0) { $0 + $1.byteCount }
+    private var availableByteCount: Int64? {
+        guard !self.preparedBodies.isEmpty else { return nil }
+        guard self.preparedBodies.count(where: { $0.body.isUnderWay }) < Self.maximumRequestCount else { return 0 }
+        return Self.maximumByteCount - self.preparedBodies.reduce(0) { $0 + $1.byteCount }
     }
 
     mutating func add(_ body: RemoteBody, for plan: Plan, at now: CompactInstant = .now) {
-        self.prepared.append(Prepared(body: body, plan: plan, since: now))
+        self.preparedBodies.append(PreparedBody(body: body, plan: plan, preparationTime: now))
     }
 
     /// Removes a response after a reader has read its bytes from an offset, unless more reads are expected.
     ///
     /// - Returns: True if the response was removed.
     mutating func didRead(_ body: RemoteBody, from byteOffset: Int64) -> Bool {
-        guard let index = self.prepared.firstIndex(where: { $0.body === body }),
-            self.prepared[index].plan.finishRead(at: byteOffset)
+        guard let index = self.preparedBodies.firstIndex(where: { $0.body === body }),
+            self.preparedBodies[index].plan.finishRead(at: byteOffset)
         else { return false }
-        self.prepared.remove(at: index)
+        self.preparedBodies.remove(at: index)
         return true
     }
 
-    mutating func remove(_ body: RemoteBody) { self.prepared.removeAll { $0.body === body } }
+    mutating func remove(_ body: RemoteBody) { self.preparedBodies.removeAll { $0.body === body } }
 
     /// Removes all plans.
     mutating func removePlans() { self.plans = Fifo() }

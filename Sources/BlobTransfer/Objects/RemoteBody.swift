@@ -16,9 +16,9 @@ final class RemoteBody: TransferSink {
     }
 
     /// The requested range, without an end if it extends to the end of the object.
-    let wanted: (start: Int64, end: Int64?)
+    let wantedRange: (start: Int64, end: Int64?)
     /// False if the whole object was requested, without a range.
-    var isRange: Bool { self.wanted.start > 0 || self.wanted.end != nil }
+    var isRange: Bool { self.wantedRange.start > 0 || self.wantedRange.end != nil }
     private let state: Locked<RemoteBodyState>
     private let requests: any RemoteRequests
     private let relocation: Relocation
@@ -42,16 +42,16 @@ final class RemoteBody: TransferSink {
         classify: @escaping @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> AnswerKind,
         onEnd: @escaping @Sendable (RemoteBody, BlobError?) -> Void
     ) {
-        (self.wanted, self.requests, self.relocation) = (wanted, requests, relocation)
+        (self.wantedRange, self.requests, self.relocation) = (wanted, requests, relocation)
         (self.classify, self.onEnd) = (classify, onEnd)
         self.state = Locked(
             RemoteBodyState(
-                blocks: ByteBlocks(at: wanted.start, spares: spares), limit: wanted.end, isStream: isStream))
+                blocks: ByteBlocks(at: wanted.start, spares: spares), endOffset: wanted.end, isStream: isStream))
     }
 
     /// Starts the request.
     func start(_ fields: [BlobHTTPField], idleLimit: Duration?) {
-        self.state.withLock { $0.repetition = (fields, idleLimit) }
+        self.state.withLock { $0.repeatedRequest = (fields, idleLimit) }
         self.request(fields, idleLimit)
     }
 
@@ -61,7 +61,7 @@ final class RemoteBody: TransferSink {
                 var request = try request.get()
                 request.idleLimit = idleLimit ?? request.idleLimit
                 request.relocation = self.relocation
-                request.isShort = (self.wanted.end ?? .max) - self.wanted.start <= 1 << 20
+                request.isShort = (self.wantedRange.end ?? .max) - self.wantedRange.start <= 1 << 20
                 let transfer = Transfer(request, self)
                 let isOver = self.state.withLock { state in
                     if !state.isOver { state.transfer = transfer }
@@ -79,7 +79,7 @@ final class RemoteBody: TransferSink {
     /// Returns true if this response has, or will have, the byte at an offset for any reader.
     func serves(_ byteOffset: Int64) -> Bool {
         self.state.withLock { state in
-            !state.isStream && state.covers(byteOffset) && (state.failure == nil || byteOffset < state.blocks.end)
+            !state.isStream && state.covers(byteOffset) && (state.failure == nil || byteOffset < state.blocks.endOffset)
         }
     }
 
@@ -88,7 +88,9 @@ final class RemoteBody: TransferSink {
 
     /// The number of bytes that the response holds in memory once it is complete.
     var plannedByteCount: Int64 {
-        self.state.withLock { ($0.limit ?? $0.blocks.start + Int64(RemoteBodyState.capacity)) - $0.blocks.start }
+        self.state.withLock {
+            ($0.endOffset ?? $0.blocks.startOffset + Int64(RemoteBodyState.capacity)) - $0.blocks.startOffset
+        }
     }
 
     /// True while the transfer is paused until a reader frees space.
@@ -102,13 +104,13 @@ final class RemoteBody: TransferSink {
     func becomeShort() -> Bool {
         self.state.withLock { state in
             guard state.slots.isEmpty, state.failure != nil else { return false }
-            (state.failure, state.limit) = (nil, state.blocks.end)
+            (state.failure, state.endOffset) = (nil, state.blocks.endOffset)
             return true
         }
     }
 
     /// The offset after the last byte of a response that was cut off; nil for any other response.
-    var failedEnd: Int64? { self.state.withLock { $0.failure == nil ? nil : $0.blocks.end } }
+    var failedEndOffset: Int64? { self.state.withLock { $0.failure == nil ? nil : $0.blocks.endOffset } }
 
     var hasReaders: Bool { self.state.withLock { !$0.slots.isEmpty } }
 
@@ -117,11 +119,12 @@ final class RemoteBody: TransferSink {
     /// - Returns: False if the response has another owner or can be held in memory completely.
     func becomeStream(at byteOffset: Int64) -> Bool {
         let isStream = self.state.withLock { state in
-            guard state.hasHead, !state.isStream, state.isLong, byteOffset >= state.blocks.start, state.failure == nil
+            guard state.hasHead, !state.isStream, state.isLong, byteOffset >= state.blocks.startOffset,
+                state.failure == nil
             else {
                 return false
             }
-            (state.isStream, state.ownedStart) = (true, state.blocks.end)
+            (state.isStream, state.ownedStart) = (true, state.blocks.endOffset)
             return true
         }
         if isStream { self.flush() }  // Other readers continue with another response.
@@ -170,14 +173,15 @@ final class RemoteBody: TransferSink {
             guard !state.isStream || isOwner else { return (.outOfRange, nil) }
             if state.isStream { state.blocks.drop(before: byteOffset) }
             resumed = state.takeResumption()
-            if byteOffset >= state.blocks.start, byteOffset < state.blocks.end, !state.hasPendingDigestCheck {
+            if byteOffset >= state.blocks.startOffset, byteOffset < state.blocks.endOffset, !state.hasPendingDigestCheck
+            {
                 // While a body is held in memory, it remains available to any reader.
                 let isExclusive = isOwner && byteOffset >= state.ownedStart
                 return (.bytes, state.blocks.bytes(at: byteOffset, isExclusive: isExclusive))
             }
             if let failure = state.failure { throw failure }
-            if state.isOver, byteOffset >= state.blocks.end {
-                return (state.isObject ? .endOfObject(state.blocks.end) : .end, nil)
+            if state.isOver, byteOffset >= state.blocks.endOffset {
+                return (state.isObject ? .endOfObject(state.blocks.endOffset) : .end, nil)
             }
             return (state.hasHead && !state.covers(byteOffset) ? .outOfRange : .notYet, nil)
         }
@@ -226,16 +230,16 @@ final class RemoteBody: TransferSink {
         return try self.state.withLock { state throws(BlobError) in
             switch kind {
             case .explanation: return .explain
-            case .nothing: state.limit = state.blocks.start
+            case .nothing: state.endOffset = state.blocks.startOffset
             case .range(let range):
-                let limit = min(range.upperBound, self.wanted.end ?? .max)
+                let limit = min(range.upperBound, self.wantedRange.end ?? .max)
                 let spares = state.blocks.takeSpares()
-                (state.blocks, state.limit) = (ByteBlocks(at: range.lowerBound, spares: spares), limit)
+                (state.blocks, state.endOffset) = (ByteBlocks(at: range.lowerBound, spares: spares), limit)
                 state.isExcessive = limit < range.upperBound
                 state.digestCheck =
                     state.isExcessive ? nil : StatedDigestCheck(head.bodyDigests, from: range.lowerBound, to: limit)
             case .object(let byteCount):
-                (state.blocks, state.limit, state.isObject) = (ByteBlocks(at: 0), byteCount, true)
+                (state.blocks, state.endOffset, state.isObject) = (ByteBlocks(at: 0), byteCount, true)
             }
             state.hasHead = true
             if case .nothing = kind { return .drop }
@@ -245,7 +249,7 @@ final class RemoteBody: TransferSink {
 
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let (isTaken, isTooLong, isWrong) = self.state.withLock { state in
-            let room = state.limit.map { Int(clamping: $0 - state.blocks.end) } ?? .max
+            let room = state.endOffset.map { Int(clamping: $0 - state.blocks.endOffset) } ?? .max
             let isTooLong = bytes.count > room
             let isWrong = isTooLong && !state.isExcessive
             state.isPaused = !isWrong && (state.isFull || state.isOver)
@@ -269,7 +273,7 @@ final class RemoteBody: TransferSink {
     }
 
     func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
-        let mayRepeat = self.state.withLock { $0.repetition != nil }
+        let mayRepeat = self.state.withLock { $0.repeatedRequest != nil }
         if mayRepeat, self.requests.correctsRequest(head, explanation) { self.state.withLock { $0.isCorrected = true } }
         return self.requests.refusal(head, explanation)
     }
@@ -280,17 +284,17 @@ final class RemoteBody: TransferSink {
                 return nil as (fields: [BlobHTTPField], idleLimit: Duration?)?
             }
             (state.isCorrected, state.transfer) = (false, nil)
-            return state.repetition.take()
+            return state.repeatedRequest.take()
         }
         if let repetition { return self.request(repetition.fields, repetition.idleLimit) }
         let (transfer, failure) = self.state.withLock { state -> (Transfer?, BlobError?) in
             guard !state.isOver else { return (nil, nil) }
             let hasPendingDigestCheck = state.hasPendingDigestCheck
             state.isOver = true
-            state.failure = error ?? state.shortage ?? state.mismatch()
+            state.failure = error ?? state.shortageError ?? state.mismatchError()
             // These bytes have not been delivered and can be requested again.
             if hasPendingDigestCheck, state.failure != nil { state.blocks.removeAll() }
-            if state.failure == nil { state.limit = state.blocks.end }
+            if state.failure == nil { state.endOffset = state.blocks.endOffset }
             let transfer = state.transfer.take()
             return (state.failure != nil || state.isExcessive ? transfer : nil, state.failure)
         }
@@ -312,7 +316,7 @@ struct RemoteBodyState {
 
     var blocks: ByteBlocks
     /// The offset after the last byte of the body; nil if the length of the body is unknown before the end.
-    var limit: Int64?
+    var endOffset: Int64?
     /// True if the response contains more bytes than were requested; the excess is ignored.
     var isExcessive = false
     var hasHead = false
@@ -327,7 +331,7 @@ struct RemoteBodyState {
     var failure: BlobError?
     var transfer: Transfer?
     /// The fields and the idle limit for repeating the request; nil after the request was repeated.
-    var repetition: (fields: [BlobHTTPField], idleLimit: Duration?)?
+    var repeatedRequest: (fields: [BlobHTTPField], idleLimit: Duration?)?
     /// True if the response showed how to correct the request.
     var isCorrected = false
     var slots: [ObjectIdentifier: BlobWakerSlot] = [:]
@@ -340,15 +344,15 @@ struct RemoteBodyState {
     var hasPendingDigestCheck: Bool { self.digestCheck != nil && !self.isOver && !self.isStream && !self.isLong }
 
     /// True if the response is longer than the capacity.
-    var isLong: Bool { (self.limit ?? .max) - self.blocks.start > Int64(Self.capacity) }
+    var isLong: Bool { (self.endOffset ?? .max) - self.blocks.startOffset > Int64(Self.capacity) }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
-        self.digestCheck?.append(bytes, at: self.blocks.end)
+        self.digestCheck?.append(bytes, at: self.blocks.endOffset)
         self.blocks.append(bytes)
     }
 
     /// Returns the error if the body does not match its digest. Call this method once.
-    mutating func mismatch() -> BlobError? {
+    mutating func mismatchError() -> BlobError? {
         var check = self.digestCheck.take()
         do throws(BlobError) {
             self.proof = try check?.finish()
@@ -366,7 +370,7 @@ struct RemoteBodyState {
     var isFull: Bool { self.blocks.byteCount >= self.capacity }
 
     func covers(_ byteOffset: Int64) -> Bool {
-        byteOffset >= self.blocks.start && (self.limit.map { byteOffset < $0 || self.isStream } ?? true)
+        byteOffset >= self.blocks.startOffset && (self.endOffset.map { byteOffset < $0 || self.isStream } ?? true)
     }
 
     /// Returns the transfer if it is paused and few enough bytes are unread.
@@ -377,8 +381,8 @@ struct RemoteBodyState {
     }
 
     /// The error for a body that ended too early. libcurl checks the length of a body, but not the length of a range.
-    var shortage: BlobError? {
-        guard let limit, self.blocks.end < limit else { return nil }
+    var shortageError: BlobError? {
+        guard let limit = self.endOffset, self.blocks.endOffset < limit else { return nil }
         return BlobError(.truncated, "The response has fewer bytes than its header states.", isTransient: true)
     }
 }
@@ -393,15 +397,15 @@ struct ByteBlocks {
     /// Empty blocks to reuse, so that a long sequence does not allocate.
     private var spares: [Window] = []
     /// The offset of the first byte of the first block.
-    private(set) var start: Int64
-    private(set) var end: Int64
+    private(set) var startOffset: Int64
+    private(set) var endOffset: Int64
 
     /// - Parameter spares: Empty blocks to use first.
     init(at byteOffset: Int64, spares: [Window] = []) {
-        (self.start, self.end, self.spares) = (byteOffset, byteOffset, spares)
+        (self.startOffset, self.endOffset, self.spares) = (byteOffset, byteOffset, spares)
     }
 
-    var byteCount: Int { Int(self.end - self.start) }
+    var byteCount: Int { Int(self.endOffset - self.startOffset) }
 
     /// Appends bytes.
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
@@ -412,13 +416,13 @@ struct ByteBlocks {
             }
             let count = self.blocks[self.blocks.count - 1].append { $0.append(contentsOf: rest) }
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-            self.end += Int64(count)
+            self.endOffset += Int64(count)
         }
     }
 
     /// Returns the bytes from an offset within the sequence to the end of its block or of the sequence.
     func bytes(at byteOffset: Int64, isExclusive: Bool) -> BlobBytes {
-        let (index, offset) = Int(byteOffset - self.start).quotientAndRemainder(dividingBy: Self.blockByteCount)
+        let (index, offset) = Int(byteOffset - self.startOffset).quotientAndRemainder(dividingBy: Self.blockByteCount)
         let block = self.blocks[index]
         return BlobBytes(
             UnsafeRawBufferPointer(rebasing: block.bytes[offset...]), ownedBy: block, isExclusive: isExclusive)
@@ -426,11 +430,11 @@ struct ByteBlocks {
 
     /// Drops the blocks that end at or before an offset.
     mutating func drop(before byteOffset: Int64) {
-        while byteOffset - self.start >= Int64(Self.blockByteCount), !self.blocks.isEmpty,
+        while byteOffset - self.startOffset >= Int64(Self.blockByteCount), !self.blocks.isEmpty,
             self.byteCount >= Self.blockByteCount
         {
             var block = self.blocks.removeFirst()
-            self.start += Int64(Self.blockByteCount)
+            self.startOffset += Int64(Self.blockByteCount)
             guard self.spares.count < 16, isKnownUniquelyReferenced(&block) else { continue }
             block.drop(block.count)
             self.spares.append(block)
@@ -449,5 +453,5 @@ struct ByteBlocks {
     }
 
     /// Frees the memory of all blocks.
-    mutating func removeAll() { (self.blocks, self.spares, self.start) = ([], [], self.end) }
+    mutating func removeAll() { (self.blocks, self.spares, self.startOffset) = ([], [], self.endOffset) }
 }

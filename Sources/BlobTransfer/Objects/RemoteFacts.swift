@@ -61,7 +61,7 @@ struct RemoteFacts: Equatable {
         // `Content-Type` is the type of the bytes before they were encoded.
         let type =
             if let coding {
-                Self.codingTypes[coding]
+                Self.mediaTypesByCoding[coding]
             } else {
                 head.value(of: "content-type")?.prefix { $0 != ";" }.filter { $0 != " " }.lowercased()
             }
@@ -90,7 +90,7 @@ struct RemoteFacts: Equatable {
     }
 
     /// The media types of encoded bytes. Other encodings have no media type.
-    private static let codingTypes = [
+    private static let mediaTypesByCoding = [
         "gzip": "application/gzip", "x-gzip": "application/gzip", "zstd": "application/zstd",
     ]
 

@@ -33,7 +33,7 @@ final class RemoteStream: BlobByteStream {
     private var checks: [StatedDigestCheck] = []
     /// The offset up to which digests of the object or of responses have verified all bytes from the start, and the
     /// last of these digests.
-    private var proven: (end: Int64, by: String?) = (0, nil)
+    private var provenPart: (end: Int64, by: String?) = (0, nil)
     private var hasReported = false
 
     /// - Throws: ``BlobError/Code/invalidArgument`` or ``BlobError/Code/changed`` if the facts are already known, and
@@ -88,7 +88,7 @@ final class RemoteStream: BlobByteStream {
     /// Checks bytes that are about to be delivered, and moves past them.
     private func pass(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         let proof = try self.comparing { () throws(BlobError) in
-            try self.coverage?.pass(bytes, at: self.byteOffset, &self.checks, &self.proven)
+            try self.coverage?.pass(bytes, at: self.byteOffset, &self.checks, &self.provenPart)
         }
         self.byteOffset += Int64(bytes.count)
         if let proof, let byteCount = self.version.byteCount { self.report(byteCount, proof) }
@@ -110,9 +110,9 @@ final class RemoteStream: BlobByteStream {
     }
 
     func close() {
-        let hasFailed = self.body?.failedEnd != nil
+        let hasFailed = self.body?.failedEndOffset != nil
         let cut = self.isOwner ? self.body?.cutCheck : nil
-        for check in self.checks + [cut].compactMap(\.self) where check.reached == self.byteOffset {
+        for check in self.checks + [cut].compactMap(\.self) where check.reachedOffset == self.byteOffset {
             self.coverage?.keep(check)
         }
         self.detach()
@@ -175,11 +175,11 @@ final class RemoteStream: BlobByteStream {
         }
         self.isAtEnd = true
         // This applies to an object without bytes or of unknown length.
-        for var check in self.checks where check.end ?? end == end && check.reached == end {
-            self.proven = (end, try self.comparing { () throws(BlobError) in try check.finish() })
+        for var check in self.checks where check.end ?? end == end && check.reachedOffset == end {
+            self.provenPart = (end, try self.comparing { () throws(BlobError) in try check.finish() })
         }
         guard !self.hasReported, self.progress != .readingPart else { return }
-        let proof = self.proven.end == end ? self.proven.by : nil
+        let proof = self.provenPart.end == end ? self.provenPart.by : nil
         if self.startOffset == 0 || proof != nil { self.report(end, proof) }
     }
 
@@ -197,7 +197,7 @@ final class RemoteStream: BlobByteStream {
 
     private func detach() {
         guard let body = self.body.take() else { return }
-        if let proof = body.proof, self.bodyOffset <= self.proven.end { self.proven = (self.byteOffset, proof) }
+        if let proof = body.proof, self.bodyOffset <= self.provenPart.end { self.provenPart = (self.byteOffset, proof) }
         if self.byteOffset > self.bodyOffset, self.progress != .readingPart {
             self.progress = self.progress == .beginning && self.startOffset > 0 ? .continued : .reading
         }

@@ -22,7 +22,7 @@ final class RemoteVersion: Sendable {
         /// The length of the object, once a response has stated it or the end was reached.
         var byteCount: Int64?
         /// The end of the farthest range that the server has sent.
-        var reach: Int64 = 0
+        var reachedOffset: Int64 = 0
         /// False once a response to a range request did not match the requested range.
         var hasRanges = true
         /// True once a response contained only the beginning of the requested range.
@@ -32,11 +32,11 @@ final class RemoteVersion: Sendable {
         /// True if the server refused a range before any facts were known.
         var mustAskForStart = false
         /// The request in progress whose response will state the facts.
-        var first: RemoteBody?
+        var firstBody: RemoteBody?
         /// The cached responses, ordered by use with the most recent last.
         var bodies: [RemoteBody] = []
         /// The responses requested ahead.
-        var prepared = PreparedAnswers()
+        var preparedAnswers = PreparedAnswers()
         /// The memory of the response that was read last.
         var spares: [Window] = []
         /// The longest time without activity on the connections for responses requested ahead; nil uses the default.
@@ -69,7 +69,7 @@ final class RemoteVersion: Sendable {
 
     deinit {
         self.search.cancel()
-        for body in self.state.withLock({ $0.bodies + $0.prepared.bodies }) { body.cancel() }
+        for body in self.state.withLock({ $0.bodies + $0.preparedAnswers.bodies }) { body.cancel() }
     }
 
     /// The info of the version; nil until a response has stated it.
@@ -95,28 +95,30 @@ final class RemoteVersion: Sendable {
     func body(
         at byteOffset: Int64, atLeast byteCount: Int, _ progress: Progress, planned: inout Int64, idleLimit: Duration?
     ) -> (body: RemoteBody, isOwner: Bool)? {
-        for body in self.state.withLock({ $0.prepared.removeStale() }) { body.cancel() }
+        for body in self.state.withLock({ $0.preparedAnswers.removeStale() }) { body.cancel() }
         if progress == .reading {
             self.state.withLock { state in
                 guard let end = state.byteCount, state.hasRanges, end - byteOffset >= Self.splitByteCount,
                     state.facts?.info.validator?.isStrong == true
                 else { return }
-                state.prepared.plan(after: byteOffset, to: end, planned: &planned)
+                state.preparedAnswers.plan(after: byteOffset, to: end, planned: &planned)
                 state.idleLimit = idleLimit
             }
             self.startPrepared()
         }
         let found = self.state.withLock { state -> (body: RemoteBody, isNew: Bool, isOwner: Bool)? in
-            if state.facts == nil, let first = state.first { return (first, false, false) }
+            if state.facts == nil, let first = state.firstBody { return (first, false, false) }
             if let end = state.byteCount, byteOffset >= end { return nil }
-            if let body = state.prepared.body(at: byteOffset) { return (body, false, false) }
+            if let body = state.preparedAnswers.body(at: byteOffset) { return (body, false, false) }
             if let index = state.bodies.lastIndex(where: { $0.serves(byteOffset) }) {
                 state.bodies.append(state.bodies.remove(at: index))
                 return (state.bodies[state.bodies.count - 1], false, false)
             }
             let isStream = progress == .reading || progress == .readingPart || !state.hasRanges
             let body = self.makeBody(self.range(at: byteOffset, byteCount, progress, state), isStream)
-            if state.facts == nil { (state.first, state.wantsDigests) = (body, state.wantsDigests || byteOffset == 0) }
+            if state.facts == nil {
+                (state.firstBody, state.wantsDigests) = (body, state.wantsDigests || byteOffset == 0)
+            }
             if !isStream { self.keep(body, &state) }
             return (body, true, isStream)
         }
@@ -140,7 +142,7 @@ final class RemoteVersion: Sendable {
             let missing = ranges.filter { range in
                 !state.bodies.contains { $0.serves(range.lowerBound) && $0.serves(range.upperBound - 1) }
             }
-            state.prepared.plan(missing, within: state.byteCount, arePieces: arePieces)
+            state.preparedAnswers.plan(missing, within: state.byteCount, arePieces: arePieces)
             state.wantsDigests = state.wantsDigests || ranges.contains { $0.lowerBound == 0 }
             state.idleLimit = idleLimit
         }
@@ -150,16 +152,18 @@ final class RemoteVersion: Sendable {
     private func startPrepared() {
         while let (body, idleLimit) = self.state.withLock({ state -> (RemoteBody, Duration?)? in
             guard state.hasRanges else {
-                state.prepared.removePlans()
+                state.preparedAnswers.removePlans()
                 return nil
             }
             // The first response shows whether the server supports ranges.
-            guard state.facts != nil || state.first == nil, let plan = state.prepared.next() else { return nil }
+            guard state.facts != nil || state.firstBody == nil, let plan = state.preparedAnswers.next() else {
+                return nil
+            }
             let spares = state.spares
             state.spares = []
             let body = self.makeBody((plan.range.lowerBound, plan.range.upperBound), false, spares)
-            state.prepared.add(body, for: plan)
-            if state.facts == nil { state.first = body }
+            state.preparedAnswers.add(body, for: plan)
+            if state.facts == nil { state.firstBody = body }
             return (body, state.idleLimit)
         }) { body.start(self.fields(for: body), idleLimit: idleLimit) }
     }
@@ -167,7 +171,7 @@ final class RemoteVersion: Sendable {
     /// Called after a reader has read bytes of a response from an offset, when it leaves the response.
     func didRead(_ body: RemoteBody, from byteOffset: Int64) {
         self.state.withLock { state in
-            guard state.prepared.didRead(body, from: byteOffset) else { return }
+            guard state.preparedAnswers.didRead(body, from: byteOffset) else { return }
             // A short response may be read again.
             if body.plannedByteCount <= Self.tailByteCount {
                 self.keep(body, &state)
@@ -180,7 +184,7 @@ final class RemoteVersion: Sendable {
 
     /// Cancels the ranges requested ahead for a reader that leaves.
     func cancel(_ range: Range<Int64>) {
-        for body in self.state.withLock({ $0.prepared.cancel(range) }) { body.cancel() }
+        for body in self.state.withLock({ $0.preparedAnswers.cancel(range) }) { body.cancel() }
     }
 
     /// Stops caching a response, so that only its current reader uses it.
@@ -205,7 +209,9 @@ final class RemoteVersion: Sendable {
     ) -> (Int64, Int64?) {
         guard state.hasRanges else { return (0, nil) }
         func next(before end: Int64) -> Int64? {
-            (state.bodies + state.prepared.bodies).map(\.wanted.start).filter { $0 > byteOffset && $0 < end }.min()
+            (state.bodies + state.preparedAnswers.bodies).map(\.wantedRange.start).filter {
+                $0 > byteOffset && $0 < end
+            }.min()
         }
         guard progress != .reading, progress != .readingPart else { return (byteOffset, next(before: .max)) }
         guard !state.mustAskForStart || state.facts != nil else { return (0, Self.windowByteCount) }
@@ -228,8 +234,8 @@ final class RemoteVersion: Sendable {
     private func fields(for body: RemoteBody) -> [BlobHTTPField] {
         let (hasRanges, condition) = self.state.withLock { ($0.hasRanges, $0.facts?.condition) }
         guard hasRanges else { return [] }
-        let last = body.wanted.end.map { String($0 - 1) } ?? ""
-        let range = BlobHTTPField("Range", "bytes=\(body.wanted.start)-\(last)")
+        let last = body.wantedRange.end.map { String($0 - 1) } ?? ""
+        let range = BlobHTTPField("Range", "bytes=\(body.wantedRange.start)-\(last)")
         let name = self.requests.conditionField
         // Only a strong tag can match `If-Match`.
         guard let condition, name == "If-Range" || condition.hasPrefix("\"") else { return [range] }
@@ -269,7 +275,7 @@ final class RemoteVersion: Sendable {
         case 206:
             let (bytes, byteCount): (Range<Int64>, Int64?)
             do throws(BlobError) {
-                (bytes, byteCount) = try Self.check(range, of: head, asked: body.wanted)
+                (bytes, byteCount) = try Self.check(range, of: head, asked: body.wantedRange)
             } catch {
                 if self.disableRanges(for: body) { return .nothing }
                 throw error
@@ -281,20 +287,20 @@ final class RemoteVersion: Sendable {
             }
             try self.updateFacts(
                 head, byteCount: byteCount, reach: bytes.upperBound, hasRanges: body.isRange, from: body)
-            let isShort = bytes.upperBound < min(body.wanted.end ?? .max, byteCount ?? .max)
+            let isShort = bytes.upperBound < min(body.wantedRange.end ?? .max, byteCount ?? .max)
             if isShort { self.state.withLock { $0.hasShortAnswers = true } }
             return .range(bytes)
-        case 416 where try self.treatsAsEnd(head, range?.byteCount, at: body.wanted.start): return .nothing
-        case 412 where isKnown: throw Self.changed
+        case 416 where try self.treatsAsEnd(head, range?.byteCount, at: body.wantedRange.start): return .nothing
+        case 412 where isKnown: throw Self.changedError
         case 416 where !isKnown && range?.byteCount == 0:
             try self.updateFacts(head, byteCount: 0, reach: 0, hasRanges: true, from: body)
             return .nothing
-        case 416 where !isKnown && body.wanted.start > 0:
+        case 416 where !isKnown && body.wantedRange.start > 0:
             self.state.withLock { $0.mustAskForStart = true }
             return .nothing
         // Some stores refuse any range of an empty object and do not state its length.
         case 416 where self.disableRanges(for: body): return .nothing
-        case 416 where isKnown: throw Self.changed
+        case 416 where isKnown: throw Self.changedError
         default: return .explanation
         }
     }
@@ -337,15 +343,15 @@ final class RemoteVersion: Sendable {
         let isSame = self.state.withLock { state -> Bool? in
             guard let facts = state.facts, facts.info.byteCount == nil, facts.info.isRandomAccess else { return nil }
             if let tag = head.value(of: "etag"), let known = facts.tag, tag != known { return false }
-            guard state.reach <= byteCount ?? start, byteCount ?? start <= start else { return false }
+            guard state.reachedOffset <= byteCount ?? start, byteCount ?? start <= start else { return false }
             if let known = state.byteCount { return known <= start && known == byteCount ?? known }
             // Another reader may have requested a farther range in the meantime.
             guard state.hasRanges else { return true }
-            state.byteCount = byteCount ?? (start == state.reach ? start : nil)
+            state.byteCount = byteCount ?? (start == state.reachedOffset ? start : nil)
             state.hasRanges = state.byteCount != nil
             return true
         }
-        guard isSame ?? true else { throw Self.changed }
+        guard isSame ?? true else { throw Self.changedError }
         return isSame != nil
     }
 
@@ -384,45 +390,47 @@ final class RemoteVersion: Sendable {
             digests: self.requests.digests(head))
         var isIncomplete = false
         let isSame = self.state.withLock { state in
-            let (whole, reach) = (state.byteCount ?? byteCount, max(state.reach, reach))
+            let (whole, reach) = (state.byteCount ?? byteCount, max(state.reachedOffset, reach))
             guard (state.facts ?? state.incompleteFacts)?.isSameVersion(as: facts) ?? true, byteCount ?? whole == whole,
                 reach <= whole ?? .max
             else { return false }
-            (state.byteCount, state.reach) = (whole, reach)
+            (state.byteCount, state.reachedOffset) = (whole, reach)
             state.hasRanges = state.hasRanges && hasRanges
             if state.facts == nil, state.wantsDigests, state.incompleteFacts == nil {
-                (state.incompleteFacts, state.first, isIncomplete) = (facts, body, true)
+                (state.incompleteFacts, state.firstBody, isIncomplete) = (facts, body, true)
             } else {
                 state.facts = state.facts ?? facts
             }
             return true
         }
-        guard isSame else { throw Self.changed }
+        guard isSame else { throw Self.changedError }
         guard isIncomplete else { return }
         // Until the digests are complete, readers wait as they do for the head.
         body.setHeld(true)
         self.requests.findDigests(of: facts.info, tag: facts.tag, self.search) { [weak self, weak body] in
-            self?.complete($0)
+            self?.completeFacts(with: $0)
             body?.setHeld(false)
         }
     }
 
     /// Completes the facts from the first response.
-    private func complete(_ digests: [StatedRange]) {
+    private func completeFacts(with digests: [StatedRange]) {
         self.state.withLock { state in
             guard var facts = state.incompleteFacts.take() else { return }
             facts.add(digests)
-            (state.facts, state.first) = (facts, nil)
+            (state.facts, state.firstBody) = (facts, nil)
         }
         self.startPrepared()
     }
 
-    private static var changed: BlobError {
+    private static var changedError: BlobError {
         BlobError(.changed, "The content on the server has changed since reading began.")
     }
 
     private func forgetFirst(_ body: RemoteBody) {
-        self.state.withLock { state in if state.first === body, state.incompleteFacts == nil { state.first = nil } }
+        self.state.withLock { state in
+            if state.firstBody === body, state.incompleteFacts == nil { state.firstBody = nil }
+        }
     }
 
     private func recordFailure(_ error: BlobError, of body: RemoteBody) {
@@ -432,10 +440,10 @@ final class RemoteVersion: Sendable {
             state.bodies.removeAll { $0 === body || !isStrong }
             // An unread response will be requested again when its turn comes.
             let isKept = isStrong && body.hasBytes && (body.hasReaders || state.hasRanges && body.becomeShort())
-            if !isKept { state.prepared.remove(body) }
+            if !isKept { state.preparedAnswers.remove(body) }
             if error.code == .truncated, !body.hasBytes { state.hasCutAnswers = true }
-            if state.first === body {
-                (state.first, state.facts, state.incompleteFacts) = (nil, state.facts ?? state.incompleteFacts, nil)
+            if state.firstBody === body {
+                (state.firstBody, state.facts, state.incompleteFacts) = (nil, state.facts ?? state.incompleteFacts, nil)
             }
             return state.facts == nil
         }

@@ -286,7 +286,7 @@ struct ResumableUpload: Sendable {
         let compared = try await BlockingPool.reads.value { () throws(BlobError) -> String? in
             guard var check = StatedDigestCheck(stated) else { return nil }
             try content.source.forEachPiece(matching: content.validator, context) { bytes in
-                check.append(bytes, at: check.reached)
+                check.append(bytes, at: check.reachedOffset)
             }
             do throws(BlobError) {
                 return try check.finish()
@@ -312,7 +312,9 @@ struct ResumableUpload: Sendable {
             isNew = false
             while true {
                 // The server has bytes from an earlier run or an interrupted piece.
-                if ![max(known, 0), piece.end].contains(state.offset) { self.checks.withLock { $0.isWhole = false } }
+                if ![max(known, 0), piece.endOffset].contains(state.offset) {
+                    self.checks.withLock { $0.isWhole = false }
+                }
                 if state.offset > known { failures.end() }
                 known = max(known, state.offset)
                 if state.isComplete { return state.digests }
@@ -407,17 +409,17 @@ private struct PieceLength {
     /// The length of the next piece in bytes.
     private(set) var byteCount: Int64 = 256 << 10
     /// The offset at which the last piece of the upload ends.
-    private(set) var end: Int64 = 0
-    private var (wanted, start) = (Int64(0), CompactInstant.now)
+    private(set) var endOffset: Int64 = 0
+    private var (wantedByteCount, start) = (Int64(0), CompactInstant.now)
 
     /// Begins a piece. The next piece is shorter unless this one succeeds.
     mutating func begin(_ range: Range<Int64>) {
-        (self.wanted, self.start, self.end) = (self.byteCount, .now, range.upperBound)
+        (self.wantedByteCount, self.start, self.endOffset) = (self.byteCount, .now, range.upperBound)
         self.byteCount = max(min(self.byteCount, Int64(range.count)) / 4, Self.minimumByteCount)
     }
 
     mutating func succeed() {
         let isFast = CompactInstant.now - self.start < Self.duration
-        self.byteCount = isFast ? min(2 * self.wanted, Self.maximumByteCount) : self.wanted
+        self.byteCount = isFast ? min(2 * self.wantedByteCount, Self.maximumByteCount) : self.wantedByteCount
     }
 }

@@ -3,7 +3,7 @@ package import BlobPlatform
 
 extension BlobUploadResponse {
     /// A line about a stored body, in the format that `blob receive` uses in its response.
-    private struct StoredLine: Decodable {
+    private struct StoredBodyLine: Decodable {
         let byteCount: Int64
         let sha256: String
     }
@@ -25,7 +25,7 @@ extension BlobUploadResponse {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         guard self.value(of: "content-type") == "application/x-ndjson",
-            let line = try? decoder.decode(StoredLine.self, from: body),
+            let line = try? decoder.decode(StoredBodyLine.self, from: body),
             let digest = [UInt8](hexadecimal: line.sha256.utf8)
         else { return [] }
         return [BlobStatedDigest(StatedAlgorithm.sha256.rawValue, digest, origin: "the response")]

@@ -17,7 +17,7 @@ public import BlobCore
 /// ``BlobUploadRequest/maximumRedirectionCount``.
 public struct BlobUploader: Sendable {
     /// The maximum time to wait for the reader to close after an upload.
-    private static let closing = BlobContext(idleLimit: .milliseconds(500))
+    private static let closingContext = BlobContext(idleLimit: .milliseconds(500))
 
     /// Creates an uploader, and loads libcurl on first use.
     ///
@@ -92,14 +92,14 @@ public struct BlobUploader: Sendable {
         }
         let result: Result<UploadExchange.Ending, BlobError>
         do throws(BlobError) {
-            retryState.recordInfo(try await context.forBeginning.wait(on: signal, until: attempt.begin))
-            result = .success(try await context.forTransfer.wait(on: signal, until: attempt.take))
+            retryState.recordInfo(try await context.beginningContext.wait(on: signal, until: attempt.begin))
+            result = .success(try await context.transferContext.wait(on: signal, until: attempt.take))
         } catch {
             result = .failure(error)
         }
         // Closing the reader may block.
         try? await BlockingPool.openings.value { () throws(BlobError) in attempt.stop() }
-        try? await Self.closing.wait(on: signal) { attempt.isClosed ? () : nil }
+        try? await Self.closingContext.wait(on: signal) { attempt.isClosed ? () : nil }
         return try result.get()
     }
 }
@@ -107,14 +107,14 @@ public struct BlobUploader: Sendable {
 extension BlobContext {
     /// The limits for waiting for a source's first byte. The read itself has the idle limit and throws a more precise
     /// error.
-    var forBeginning: BlobContext {
+    var beginningContext: BlobContext {
         var context = self
         context.idleLimit = self.idleLimit.map { $0 + .seconds(1) }
         return context
     }
 
     /// The limits for waiting for a transfer, which has its own idle limit.
-    var forTransfer: BlobContext {
+    var transferContext: BlobContext {
         var context = self
         context.idleLimit = nil
         return context

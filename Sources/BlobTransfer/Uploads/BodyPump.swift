@@ -16,7 +16,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private struct State {
         var start = 0
         var count = 0
-        var held = 0  // The number of bytes at the end that may not be sent yet.
+        var heldByteCount = 0  // The number of bytes at the end that may not be sent yet.
         var info = BlobInfo()
         var isFilling = false
         var hasJobBegun = false
@@ -28,7 +28,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         /// The number of available bytes for which the consumer is woken. The end and an error always wake it.
         var readyByteCount = 1
 
-        var available: Int { self.count - self.held }
+        var available: Int { self.count - self.heldByteCount }
         var isReady: Bool { self.available >= self.readyByteCount || self.isEnded || self.failure != nil }
     }
 
@@ -49,7 +49,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private let memory: UnsafeMutableRawBufferPointer
     private let state: Locked<State>
     private let wake: @Sendable () -> Void
-    private var total: Int64 = 0  // The number of bytes read; used by the job only.
+    private var readByteCount: Int64 = 0  // The number of bytes read; used by the job only.
     private lazy var info = self.reader.info  // Used by the job only, after its first read, when the info is final.
 
     /// - Parameters:
@@ -232,10 +232,10 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
                 state.failure = failure
             } else if case .bytes(let count) = supply {
                 state.count += count
-                state.held = self.total == byteCount ? count : 0
+                state.heldByteCount = self.readByteCount == byteCount ? count : 0
             } else {
                 state.isEnded = true
-                state.held = 0
+                state.heldByteCount = 0
             }
             defer { if state.isReady { state.isConsumerWaiting = false } }
             return state.isConsumerWaiting && state.isReady
@@ -247,14 +247,15 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private func failure(in supply: Supply, _ byteCount: Int64?) -> BlobError? {
         switch supply {
         case .failed(let error): return error
-        case .bytes(let count): self.total += Int64(count)
+        case .bytes(let count): self.readByteCount += Int64(count)
         case .end, .pending: break
         }
         guard let byteCount else { return nil }
         let isEnd = if case .end = supply { true } else { false }
-        guard isEnd ? self.total != byteCount : self.total > byteCount else { return nil }
+        guard isEnd ? self.readByteCount != byteCount : self.readByteCount > byteCount else { return nil }
         return BlobError(
-            .sizeMismatch, "The source has \(isEnd ? "only" : "at least") \(self.total) bytes, not \(byteCount).",
-            operation: "read", byteOffset: self.total)
+            .sizeMismatch,
+            "The source has \(isEnd ? "only" : "at least") \(self.readByteCount) bytes, not \(byteCount).",
+            operation: "read", byteOffset: self.readByteCount)
     }
 }

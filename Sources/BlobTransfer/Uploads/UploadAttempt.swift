@@ -25,7 +25,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     private let context: BlobContext
     private let exchange: UploadExchange
     private let pump: BodyPump
-    private let begun: Locked<UploadTransfer?>
+    private let begunTransfer: Locked<UploadTransfer?>
     private(set) var transfer: UploadTransfer?
 
     /// Opens the source, and reads it if it has at most 64 KiB. May block.
@@ -41,7 +41,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         (self.idleLimit, self.context) = (context.idleLimit, context.blocking.makeChild())
         let reader = try source.open(matching: validator, context: self.context)
         let begun = Locked<UploadTransfer?>(nil)
-        (self.exchange, self.begun) = (UploadExchange(notify: notify), begun)
+        (self.exchange, self.begunTransfer) = (UploadExchange(notify: notify), begun)
         (self.detection, self.notify) = (request.neededMediaTypeDetection, notify)
         self.pump = BodyPump(reader, isChunked: request.isChunked) {
             if let transfer = begun.withLock({ $0 }) { transfer.continueBody() } else { notify() }
@@ -66,7 +66,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
             self.request, info, self.pump, self.exchange, isPooled ? self.isRepetition ? .new : .pooled : .own,
             idleLimit: self.idleLimit)
         self.transfer = transfer
-        self.begun.withLock { $0 = transfer }
+        self.begunTransfer.withLock { $0 = transfer }
         try transfer.start()
         return info
     }
@@ -91,8 +91,8 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     func take() throws(BlobError) -> UploadExchange.Ending? {
         guard let events = self.exchange.take() else { return nil }
         // Once the request has ended, the pump no longer needs to be woken or cancelled.
-        if events.ending != nil { _ = self.begun.take() }
-        if let sent = events.sent { self.request.onProgress?(sent, self.transfer?.byteCount) }
+        if events.ending != nil { _ = self.begunTransfer.take() }
+        if let sent = events.sentByteCount { self.request.onProgress?(sent, self.transfer?.byteCount) }
         if !events.answer.isEmpty {
             try BlobError.wrapping { try events.answer.withUnsafeBytes { try self.request.onResponseBody?($0) } }
             self.transfer?.continueAnswer()
@@ -104,7 +104,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     func stop() {
         self.context.cancellation.cancel()
         // From now on, the pump's wake-ups notify the owner instead of the transfer.
-        self.begun.take()?.cancel()
+        self.begunTransfer.take()?.cancel()
         self.pump.stop()
     }
 
@@ -123,7 +123,7 @@ final class UploadExchange: Sendable {
 
     /// The events since the owner last took any.
     struct Events: Sendable {
-        var sent: Int64?
+        var sentByteCount: Int64?
         var answer: [UInt8] = []
         var ending: Ending?
     }
@@ -137,7 +137,7 @@ final class UploadExchange: Sendable {
     /// - Parameter notify: Called on the loop's thread at the first event since the owner last took events.
     init(notify: @escaping @Sendable () -> Void) { self.notify = notify }
 
-    func report(sent: Int64) { self.update { $0.sent = sent } }
+    func report(sent: Int64) { self.update { $0.sentByteCount = sent } }
 
     /// Accepts bytes of the response; returns false without accepting any while too many are buffered.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -151,7 +151,7 @@ final class UploadExchange: Sendable {
     /// - Parameter sent: The number of bytes sent, if it has changed.
     func end(_ ending: Ending, sent: Int64? = nil) {
         self.update { events in
-            (events.ending, events.sent) = (ending, sent ?? events.sent)
+            (events.ending, events.sentByteCount) = (ending, sent ?? events.sentByteCount)
         }
     }
 

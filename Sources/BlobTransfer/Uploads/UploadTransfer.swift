@@ -58,16 +58,16 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private var isAnswerPaused = false
     private var isOver = false
     private var lastActivity = CompactInstant.now
-    private var lastCounts: (up: Int64, down: Int64) = (0, 0)
+    private var lastByteCounts: (up: Int64, down: Int64) = (0, 0)
 
     /// The error for which a callback ended the request. libcurl itself reports only that a callback ended it.
     private var failure: BlobError?
     private var head = ResponseHead()
     private var body = Data()
     /// The number of body bytes handed to libcurl, whose own count includes framing.
-    private var sent: Int64 = 0
+    private var sentByteCount: Int64 = 0
     /// The number of bytes last reported to the owner, and the time of that report or, initially, of the first bytes.
-    private var (reportedCount, reportTime) = (Int64(0), CompactInstant.now)
+    private var (reportedByteCount, reportTime) = (Int64(0), CompactInstant.now)
     private var isBodySent = false
     /// True if libcurl received the whole body at the beginning and does not request it.
     private var hasWholeBody = false
@@ -75,7 +75,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// The socket of the request, once connected.
     private var socket: PeerSocket?
     /// The socket of a successful upload, which libcurl regards as closed.
-    private var closing: PeerSocket?
+    private var closingSocket: PeerSocket?
     /// The number of bytes in the response body so far.
     private var answeredByteCount: Int64 = 0
     /// True once the request has a connection.
@@ -160,9 +160,9 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         self.handle = nil
         if let socket { loop.sockets.release(socket.descriptor) }
         let (exchange, isStale) = (self.exchange, self.isStale)
-        let sent = self.hasProgress ? self.sent : nil
-        guard let closing, let response = try? result.get(), let resetError else {
-            closing?.close()
+        let sent = self.hasProgress ? self.sentByteCount : nil
+        guard let closing = self.closingSocket, let response = try? result.get(), let resetError else {
+            self.closingSocket?.close()
             return exchange.end(UploadExchange.Ending(result: result, isStale: isStale), sent: sent)
         }
         if let sent { exchange.report(sent: sent) }
@@ -390,8 +390,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     }
 
     private func updateByteCounts(up: Int64, down: Int64) {
-        guard self.lastCounts != (up, down) else { return }
-        self.lastCounts = (up, down)
+        guard self.lastByteCounts != (up, down) else { return }
+        self.lastByteCounts = (up, down)
         self.lastActivity = self.time
     }
 
@@ -400,14 +400,14 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// Records that the next body bytes were handed to libcurl.
     private func recordSuppliedBytes(of count: Int64) {
         self.lastActivity = self.time
-        if self.sent == 0 { self.reportTime = self.time }
-        self.sent += count
-        self.isBodySent = self.sent == self.byteCount
+        if self.sentByteCount == 0 { self.reportTime = self.time }
+        self.sentByteCount += count
+        self.isBodySent = self.sentByteCount == self.byteCount
         self.reportProgress()
     }
 
     /// True if the owner has a progress handler and the number of bytes sent differs from the last report.
-    private var hasProgress: Bool { self.upload.onProgress != nil && self.sent != self.reportedCount }
+    private var hasProgress: Bool { self.upload.onProgress != nil && self.sentByteCount != self.reportedByteCount }
 
     /// Reports the number of bytes sent if it has changed, at most every 20 ms.
     private func reportProgress() {
@@ -417,8 +417,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             self.loop?.check(within: rest)
             return
         }
-        (self.reportedCount, self.reportTime) = (self.sent, self.time)
-        self.exchange.report(sent: self.sent)
+        (self.reportedByteCount, self.reportTime) = (self.sentByteCount, self.time)
+        self.exchange.report(sent: self.sentByteCount)
     }
 
     // MARK: The peer
@@ -446,7 +446,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// Shuts down sending after a complete success over TLS, so that the closing message is not sent. Servers that do
     /// not read this message would answer it with a reset, as they would an unread body.
     private func endSending() {
-        guard self.isEncrypted, PeerSocket.reportsResets, self.connection == .own, self.isBodySent, self.sent > 0,
+        guard self.isEncrypted, PeerSocket.reportsResets, self.connection == .own, self.isBodySent,
+            self.sentByteCount > 0,
             self.head.isSuccess
         else { return }
         _ = self.socket?.shutDown()
@@ -456,10 +457,10 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         let socket = PeerSocket(descriptor)
         self.parseUnreadAnswer(from: socket)
         self.socket = nil
-        let isSuccess = self.head.isSuccess && self.isBodySent && self.sent > 0 && self.failure == nil
+        let isSuccess = self.head.isSuccess && self.isBodySent && self.sentByteCount > 0 && self.failure == nil
         // Over TLS, the closing message has now been sent, and a server that has already closed responds with a reset.
         guard isSuccess, PeerSocket.reportsResets || !self.isEncrypted || !self.head.announcesClose else { return true }
-        self.closing = socket
+        self.closingSocket = socket
         return false
     }
 
@@ -472,7 +473,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         guard self.uploadedAtAnswer == nil, (200..<300).contains(self.head.status), let handle else { return }
         let uploaded = handle.uploadedByteCount
         self.uploadedAtAnswer = uploaded
-        let unsent = max(0, (self.byteCount ?? self.sent) - uploaded)
+        let unsent = max(0, (self.byteCount ?? self.sentByteCount) - uploaded)
         let unacknowledged = Int64(self.socket?.unacknowledgedByteCount ?? 0)
         guard self.isBodySent, unsent + unacknowledged == 0 else {
             throw self.earlyAnswerError("\(unsent + unacknowledged) bytes were unsent or unacknowledged")
@@ -524,15 +525,16 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private var stage: String {
         if self.head.isFinal { return "status \(self.head.status) had been received" }
         if self.isBodySent {
-            return "all \(self.sent) bytes were sent, but it is unknown whether the server received them"
+            return "all \(self.sentByteCount) bytes were sent, but it is unknown whether the server received them"
         }
-        return self.byteCount.map { "\(self.sent) of \($0) bytes were sent" } ?? "\(self.sent) bytes were sent"
+        return self.byteCount.map { "\(self.sentByteCount) of \($0) bytes were sent" }
+            ?? "\(self.sentByteCount) bytes were sent"
     }
 
     /// Returns the response to a request that has ended, or throws its error.
     private func outcome(of code: CURLcode) throws(BlobError) -> BlobUploadResponse {
         // The error for which a callback ended the request takes precedence over libcurl's error.
-        if let failure { throw self.located(failure) }
+        if let failure { throw self.addingLocation(to: failure) }
         let response = BlobUploadResponse(
             url: self.url?.text ?? self.upload.printableURL, head: self.head, body: self.body)
         if self.isRefused { throw self.refusal(response) }
@@ -544,7 +546,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
                 self.handle?.error(for: code, stage: self.stage, isRepeatable: self.mayRepeat)
                 ?? self.error(.io, "The connection was lost; \(self.stage).")
             error.operation = "write"
-            throw self.located(error)
+            throw self.addingLocation(to: error)
         }
         guard self.head.isComplete else {
             throw self.error(.truncated, "The response ended within its header; \(self.stage).")
@@ -565,7 +567,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private var isRepeatable: Bool { self.upload.isRepeatable ?? (self.upload.method == .put) }
 
     /// True if the request can be repeated, or if the server cannot have accepted it.
-    private var mayRepeat: Bool { self.isRepeatable || self.sent == 0 && self.byteCount != 0 }
+    private var mayRepeat: Bool { self.isRepeatable || self.sentByteCount == 0 && self.byteCount != 0 }
 
     private func refusal(_ response: BlobUploadResponse) -> BlobError {
         var error = BlobError(
@@ -573,15 +575,15 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             isTransient: BlobRetry.isTransient(self.head.status, isRepeatable: self.isRepeatable),
             cause: BlobUploadRefusal(response: response))
         error.retryDelay = self.head.retryDelay
-        return self.located(error)
+        return self.addingLocation(to: error)
     }
 
     private func error(_ code: BlobError.Code, _ message: String) -> BlobError {
-        self.located(BlobError(code, message, operation: "write", isTransient: self.mayRepeat))
+        self.addingLocation(to: BlobError(code, message, operation: "write", isTransient: self.mayRepeat))
     }
 
     /// Adds the URL to an error of the request. An error of the source has its own context.
-    private func located(_ error: BlobError) -> BlobError {
+    private func addingLocation(to error: BlobError) -> BlobError {
         guard error.operation == "write", error.locator == nil else { return error }
         var error = error
         error.locator = self.upload.printableURL

@@ -53,5 +53,5 @@ extension [UInt8] {
 
 extension String {
     /// Returns true if the text contains another text, compared byte by byte. Each text ends at its first zero byte.
-    package func holds(_ text: String) -> Bool { strstr(self, text) != nil }
+    package func containsText(_ text: String) -> Bool { strstr(self, text) != nil }
 }

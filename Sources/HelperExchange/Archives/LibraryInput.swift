@@ -18,20 +18,20 @@ package final class LibraryInput {
         self.read = read
         blob_archive_read_set_callback_data(archive, Unmanaged.passUnretained(self).toOpaque())
         blob_archive_read_set_read_callback(archive) { _, client, bytes in
-            guard let read = LibraryInput.from(client).read() else { return Int(ARCHIVE_FATAL) }
+            guard let read = LibraryInput.input(of: client).read() else { return Int(ARCHIVE_FATAL) }
             bytes?.pointee = read.baseAddress
             return read.count
         }
         guard self.byteCount != nil else { return }
         blob_archive_read_set_skip_callback(archive) { _, client, byteCount in
-            LibraryInput.from(client).skip(byteCount)
+            LibraryInput.input(of: client).skip(byteCount)
         }
         blob_archive_read_set_seek_callback(archive) { _, client, distance, whence in
-            LibraryInput.from(client).seek(distance, whence) ?? Int64(ARCHIVE_FATAL)
+            LibraryInput.input(of: client).seek(distance, whence) ?? Int64(ARCHIVE_FATAL)
         }
     }
 
-    private static func from(_ client: UnsafeMutableRawPointer?) -> LibraryInput {
+    private static func input(of client: UnsafeMutableRawPointer?) -> LibraryInput {
         guard let client else { preconditionFailure("libarchive must pass on the pointer that it was given.") }
         return Unmanaged<LibraryInput>.fromOpaque(client).takeUnretainedValue()
     }

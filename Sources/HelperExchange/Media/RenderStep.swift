@@ -10,7 +10,7 @@ package enum RenderStep: Equatable, Sendable {
     case table([UInt8])
 
     /// The maximum number of steps.
-    package static let limit = 256
+    package static let maximumCount = 256
 
     /// Encodes steps as 64-bit numbers: for each step its kind, the count of its numbers, and the numbers.
     package static func encoded(_ steps: [RenderStep]) -> [UInt8] {
@@ -29,7 +29,7 @@ package enum RenderStep: Equatable, Sendable {
         }[...]
         var steps: [RenderStep] = []
         while let kind = rest.popFirst() {
-            guard let count = rest.popFirst(), (0...Int64(rest.count)).contains(count), steps.count < Self.limit,
+            guard let count = rest.popFirst(), (0...Int64(rest.count)).contains(count), steps.count < Self.maximumCount,
                 let step = RenderStep(kind, Array(rest.prefix(Int(count))))
             else { return nil }
             steps.append(step)

@@ -129,7 +129,7 @@ struct LibraryCheckCommand: ParsableCommand {
         let context = self.options.makeContext()
         var isWrong = false
         let check = try LibraryCheck(
-            of: LibraryLocation.folder(self.options.place.library), isDeep: self.deep, repairs: self.repair,
+            of: LibraryLocation.folder(self.options.place.library), isDeep: self.deep, repairsProblems: self.repair,
             context: context
         ) { finding in
             if !finding.isRepaired, finding.kind != .digests { isWrong = true }

@@ -184,7 +184,7 @@ struct ImportedFolder {
         (origin.documentPath, origin.title) = (documentPath, facts.title)
         (origin.captureDate, origin.captureOffset) = (facts.captureDate, "+00:00")
         if facts.captureDate == nil { origin.captureOffset = nil }
-        origin.place = facts.place
+        origin.location = facts.location
         return (origin, facts.title)
     }
 }

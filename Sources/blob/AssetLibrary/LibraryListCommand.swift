@@ -55,7 +55,7 @@ struct LibraryListCommand: ParsableCommand {
         }
         do {
             if let library = catalogue as? AssetLibrary {
-                try library.forEachAsset { try print(library.catalogued($0), $0) }
+                try library.forEachAsset { try print(library.cataloguedAsset(for: $0), $0) }
             } else {
                 try catalogue.forEachCataloguedAsset(in: nil) { try print($0, nil) }
             }
@@ -70,7 +70,7 @@ struct LibraryListCommand: ParsableCommand {
 extension CataloguedAsset {
     /// Returns the columns of the long form; `-` means unknown. The name is last, because it may contain any character.
     fileprivate func longLine(_ version: CurrentVersion) -> String {
-        let media = self.media.shown(version)
+        let media = self.media.describing(version)
         let size = media.pixelWidth.flatMap { width in media.pixelHeight.map { "\(width)x\($0)" } }
         let state =
             switch version {
@@ -89,7 +89,7 @@ extension CataloguedAsset {
 
 extension MediaDescription {
     /// Returns the description of the media in the given version.
-    fileprivate func shown(_ version: CurrentVersion) -> MediaDescription {
+    fileprivate func describing(_ version: CurrentVersion) -> MediaDescription {
         guard case .rendered(let width, let height) = version else { return self }
         var shown = self
         (shown.pixelWidth, shown.pixelHeight, shown.orientation, shown.mediaType) = (width, height, 1, "image/jpeg")
@@ -101,7 +101,7 @@ extension CataloguedAsset {
     /// Returns the JSON object of the asset; `own` is the asset in this library's catalogue, or nil in another
     /// program's catalogue.
     fileprivate func fields(_ own: Asset?, _ version: CurrentVersion) -> JSONObject {
-        let media = self.media.shown(version)
+        let media = self.media.describing(version)
         let isAdjusted = version != .original
         let unrenderable: [String]? = if case .unrenderable(let names) = version { names } else { nil }
         return [

@@ -10,9 +10,9 @@ final class SourceTester {
     /// second recorder.
     private let (members, layers) = (PassedChecks.Recorder(), PassedChecks.Recorder())
     private let context: BlobContext
-    private let unrecorded: BlobContext
+    private let unrecordedContext: BlobContext
     private let copier: Copier
-    private let limit: Int64?
+    private let maximumByteCount: Int64?
     private let failures: SourceFailures
 
     /// - Parameter limit: The maximum total number of bytes of all sources; nil for no limit.
@@ -20,8 +20,8 @@ final class SourceTester {
         _ sources: ArgumentSources, _ output: TestOutput, _ context: BlobContext, limit: Int64?,
         progress: ProgressSum<String>, isFailFast: Bool
     ) {
-        (self.sources, self.output, self.limit) = (sources, output, limit)
-        (self.context, self.unrecorded) = (self.layers.context(context), context)
+        (self.sources, self.output, self.maximumByteCount) = (sources, output, limit)
+        (self.context, self.unrecordedContext) = (self.layers.context(context), context)
         self.copier = Copier(
             DiscardingOutput(), limit: limit, progress: progress, self.members.context(context))
         self.failures = SourceFailures(isFailFast: isFailFast)
@@ -63,7 +63,7 @@ final class SourceTester {
     /// Reports an error; throws it if the remaining sources cannot or should not be tested.
     private func record(_ error: BlobError) throws(BlobError) {
         self.copier.finish()
-        let isLimitOfAll = self.limit.map { self.copier.written >= $0 } ?? false
+        let isLimitOfAll = self.maximumByteCount.map { self.copier.writtenByteCount >= $0 } ?? false
         try self.failures.record(error, mayContinueAtLimit: !isLimitOfAll)
     }
 
@@ -113,7 +113,7 @@ final class SourceTester {
             // A filter or a member read from its middle has not verified all of its bytes.
             let wrappers = locator.scheme.split(separator: "+").dropLast().map(String.init)
             let isUnread = (content.filters + wrappers.filter(self.isFilter)).contains {
-                !outcome.layerChecks.include($0) && !outcome.memberChecks.include($0)
+                !outcome.layerChecks.contains(layer: $0) && !outcome.memberChecks.contains(layer: $0)
             }
             guard content.source.traits.contains(.repeatable), outcome.error == nil else { return }
             let isMember = try !locator.selectors.isEmpty && content.source.info(self.context).isRandomAccess
@@ -150,7 +150,7 @@ final class SourceTester {
     private func content(of source: any BlobInputStreamDataSource) throws(BlobError) -> SourceContent {
         // A source that is opened again reports its checks again.
         try SourceContent(of: source, self.sources.registry, self.context) {
-            $0.traits.contains(.repeatable) ? self.unrecorded : self.context
+            $0.traits.contains(.repeatable) ? self.unrecordedContext : self.context
         }
     }
 
@@ -203,9 +203,9 @@ final class SourceTester {
     /// Reads a source to its end.
     private func outcome(of source: any BlobInputStreamDataSource, _ name: String) throws -> TestOutcome {
         _ = self.members.take()
-        let start = self.copier.written
+        let start = self.copier.writtenByteCount
         try self.copier.copy(source)
-        return TestOutcome(name: name, byteCount: self.copier.written - start, checks: self.members.take())
+        return TestOutcome(name: name, byteCount: self.copier.writtenByteCount - start, checks: self.members.take())
     }
 
     // MARK: Several members of one archive

@@ -20,7 +20,7 @@ struct TestOutcome {
     }
 
     /// True if bytes were read that none of this member's checksums cover.
-    var lacksChecksum: Bool { self.error == nil && self.byteCount ?? 0 > 0 && !self.checks.coverBytes }
+    var lacksChecksum: Bool { self.error == nil && self.byteCount ?? 0 > 0 && !self.checks.coversBytes }
 
     fileprivate var fields: JSONObject {
         [
@@ -71,7 +71,7 @@ struct ArchiveOutcome {
     private var checkText: String {
         var names = self.allChecks.all.compactMap(\.text)
         guard !names.isEmpty else { return "no checksum" }
-        if self.lackingChecksumCount > 0, !self.layerChecks.coverBytes {
+        if self.lackingChecksumCount > 0, !self.layerChecks.coversBytes {
             names.append("\(self.lackingChecksumCount) without a checksum")
         }
         return names.joined(separator: ", ")
@@ -94,7 +94,7 @@ struct ArchiveOutcome {
             "error": self.error.map { ErrorText($0).fields }, "failed_count": self.failedCount, "locator": self.name,
             "member_count": self.memberCount, "not_tested_count": self.untestedCount,
             "status": self.isOK ? "ok" : "failed",
-            "without_checksum_count": self.layerChecks.coverBytes ? 0 : self.lackingChecksumCount,
+            "without_checksum_count": self.layerChecks.coversBytes ? 0 : self.lackingChecksumCount,
         ]
     }
 }
@@ -172,21 +172,21 @@ struct PassedChecks {
     }
 
     /// True if a checksum covers all bytes of one of the layers.
-    var coverBytes: Bool {
-        self.all.contains { $0.check != nil && self.lacks($0.layer) == nil }
+    var coversBytes: Bool {
+        self.all.contains { $0.check != nil && self.missingCheck(of: $0.layer) == nil }
     }
 
     /// Returns the entry of a layer that reported a missing checksum; nil if the layer reported none.
-    private func lacks(_ layer: String) -> Check? { self.all.first { $0.layer == layer && $0.check == nil } }
+    private func missingCheck(of layer: String) -> Check? { self.all.first { $0.layer == layer && $0.check == nil } }
 
     /// Returns true if a layer reported its end.
-    func include(_ layer: String) -> Bool { self.all.contains { $0.layer == layer } }
+    func contains(layer: String) -> Bool { self.all.contains { $0.layer == layer } }
 
     /// The names of the checksums, such as `gzip CRC-32`, and the number of bytes without a checksum.
     var text: String {
         let names = self.all.compactMap(\.text)
         guard !names.isEmpty else { return "no checksum" }
-        guard !self.coverBytes, let lack = self.all.first(where: { $0.check == nil }) else {
+        guard !self.coversBytes, let lack = self.all.first(where: { $0.check == nil }) else {
             return names.joined(separator: ", ")
         }
         return "\(names.joined(separator: ", ")), \(lack.byteCount) bytes without a checksum"

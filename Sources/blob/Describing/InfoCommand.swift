@@ -62,7 +62,7 @@ private struct Report {
         let sources = containers.sources
         let parsed = try sources.registry.locator(for: argument)
         var source = try containers.source(argument)
-        if let named = source as? NamedMemberSource { source = try named.found(context).source }
+        if let named = source as? NamedMemberSource { source = try named.foundMember(context).source }
         let (info, traits) = (try source.info(context), source.traits)
         // A source that can be read only once is not read.
         let registry = try sources.registry.signatureFilters(andContainers: true)

@@ -181,12 +181,12 @@ extension BlobMember {
     /// range is in seconds since 1970.
     fileprivate func fields(archive: String?, _ name: String?) -> JSONObject {
         let time = self.modificationTime
-        let isInCalendar = time?.isInCalendar ?? true
+        let isInCalendarRange = time?.isInCalendarRange ?? true
         return [
             "archive": archive, "member_index": name == nil ? self.index : nil, "name": name ?? self.printableName,
             "kind": "\(self.kind)",
-            "byte_count": self.byteCount, "modification_time": isInCalendar ? time : nil,
-            "modification_seconds": isInCalendar ? nil : time?.timeIntervalSince1970,
+            "byte_count": self.byteCount, "modification_time": isInCalendarRange ? time : nil,
+            "modification_seconds": isInCalendarRange ? nil : time?.timeIntervalSince1970,
             "permissions": self.permissions.map { String($0, radix: 8) }, "checksum": self.checksum,
             "link_target": self.linkTarget.map { BlobMember(index: 0, name: $0).printableName },
             "is_encrypted": self.isEncrypted ? true : nil,
@@ -204,7 +204,7 @@ extension BlobMember {
 
     /// Formats a time to the minute, such as `2024-01-31 23:59`.
     private static func format(_ time: Date) -> String {
-        guard time.isInCalendar else { return "outside calendar" }
+        guard time.isInCalendarRange else { return "outside calendar" }
         let second = Date(timeIntervalSince1970: time.timeIntervalSince1970.rounded(.down))
         return String(second.ISO8601Format().prefix(16)).replacing("T", with: " ")
     }

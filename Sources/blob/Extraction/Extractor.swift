@@ -24,7 +24,7 @@ final class Extractor {
     private static let maximumReportCount = 20
 
     /// The errors for the first members skipped for safety; `skippedCount` counts all of them.
-    private var skipped: [BlobError] = []
+    private var skippedErrors: [BlobError] = []
     private(set) var skippedCount = 0
 
     /// The first error of a member; nil if no member failed.
@@ -86,7 +86,7 @@ final class Extractor {
 
     private func skip(_ member: BlobMember, _ fault: BlobError) {
         self.skippedCount += 1
-        if self.skipped.count < Self.maximumReportCount { self.skipped.append(self.naming(member, fault)) }
+        if self.skippedErrors.count < Self.maximumReportCount { self.skippedErrors.append(self.naming(member, fault)) }
     }
 
     /// Returns an error with the name of the member in place of its index in the archive.
@@ -99,10 +99,10 @@ final class Extractor {
     /// Reports the skipped members after the extraction.
     func reportSkipped() {
         guard self.skippedCount > 0 else { return }
-        for fault in self.skipped { report(fault) }
+        for fault in self.skippedErrors { report(fault) }
         let what = self.skippedCount == 1 ? "1 member was" : "\(self.skippedCount) members were"
-        let hasOthers = self.skippedCount > self.skipped.count
-        let others = hasOthers ? "; the first \(self.skipped.count) are listed above" : ""
+        let hasOthers = self.skippedCount > self.skippedErrors.count
+        let others = hasOthers ? "; the first \(self.skippedErrors.count) are listed above" : ""
         ProgressLine.printError("blob: \(what) skipped for safety\(others).\n")
     }
 

@@ -141,7 +141,7 @@ struct JobOptions: ParsableArguments {
             // `finish` and `abort` open no source.
             if step != .finish, step != .abort { try self.check(locator, line: number, sources) }
             if let part, let store = target as? S3JobTarget {
-                let upload = part.divided(url)
+                let upload = part.sharedUpload(url)
                 let object = try waiting { () throws(BlobError) in
                     try await self.put(part, of: upload, step, store, sources, context)
                 }
@@ -268,7 +268,7 @@ struct JobPart: Codable {
     }
 
     /// Returns the upload that stores the object at a URL.
-    func divided(_ url: String) -> SharedMultipartUpload {
+    func sharedUpload(_ url: String) -> SharedMultipartUpload {
         SharedMultipartUpload(
             object: url, identifier: self.upload, byteCount: self.bytes, partByteCount: self.partSize,
             validator: self.validator)

@@ -69,7 +69,7 @@ final class LineReader {
     /// The number of the last line read, starting at 1; 0 before the first line.
     private(set) var number = 0
     private let reader: BlobReader
-    private let end: UInt8
+    private let lineEnding: UInt8
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 16)
     private var rest: ArraySlice<UInt8> = []
 
@@ -80,7 +80,7 @@ final class LineReader {
         _ argument: String, isZero: Bool = false, _ registry: BlobRegistry, _ context: BlobContext
     ) throws(BlobError) {
         self.reader = try registry.source(for: argument, context: context).open(context: context)
-        self.end = isZero ? 0 : UInt8(ascii: "\n")
+        self.lineEnding = isZero ? 0 : UInt8(ascii: "\n")
     }
 
     deinit {
@@ -94,7 +94,7 @@ final class LineReader {
     func next() throws(BlobError) -> [UInt8]? {
         var searched = self.rest.startIndex
         while true {
-            if let end = self.rest[searched...].firstIndex(of: self.end) {
+            if let end = self.rest[searched...].firstIndex(of: self.lineEnding) {
                 defer { self.rest = self.rest[(end + 1)...] }
                 self.number += 1
                 return Array(self.rest[..<end])

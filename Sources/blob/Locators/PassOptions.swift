@@ -57,7 +57,7 @@ struct PassOptions: ParsableArguments {
         guard self.retry != nil || self.resume else { return nil }
         var rules = BlobRetry()
         if let retry { rules.maximumFailureCount = retry + 1 }
-        rules.resumes = self.resume
+        rules.resumesReading = self.resume
         rules.maximumWait = .seconds(self.retryMaxTime)
         return rules
     }

@@ -145,7 +145,7 @@ struct SourceOptions: ParsableArguments {
         context.allowsUnconfinedMedia = self.confinement.allowFormat.contains(.media)
         context.mayBlock = true  // Commands may block the threads on which they read.
         if let passwordFile = self.archives.passwordFile {
-            let password = try PasswordFile(passwordFile, self.registry(self.web.forPasswordFile)).password(context)
+            let password = try PasswordFile(passwordFile, self.registry(self.web.passwordFileOptions)).password(context)
             context.password = { _ in password }
         }
         return context

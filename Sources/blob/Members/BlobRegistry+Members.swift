@@ -44,7 +44,7 @@ extension BlobRegistry {
             guard error.code == .notFound else { throw error }
             let found: BlobLocator
             do {
-                found = try self.found(locator, context)
+                found = try self.foundLocator(locator, context)
             } catch let other {
                 // This `notFound` error may suggest another name.
                 let other = BlobError(wrapping: other)
@@ -56,7 +56,7 @@ extension BlobRegistry {
     }
 
     /// Returns a locator in which each name is the exact name of a member.
-    private func found(_ locator: BlobLocator, _ context: BlobContext) throws -> BlobLocator {
+    private func foundLocator(_ locator: BlobLocator, _ context: BlobContext) throws -> BlobLocator {
         var found = locator
         while let container = found.container { found = container }
         // The formats of the enclosing containers are detected independently of the locator's wrappers.
@@ -67,7 +67,7 @@ extension BlobRegistry {
             if case .name(let name) = selector {
                 let member = try container.member(selector, context: context)
                 let source = NamedMemberSource(member, named: name) { _ in container }
-                if let other = try source.found(context).otherName { selector = .name(other) }
+                if let other = try source.foundMember(context).otherName { selector = .name(other) }
             }
             (found, step) = (found.selecting(selector), step.selecting(selector))
         }

@@ -47,7 +47,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
     }
 
     /// Returns the member itself, or its substitute and the substitute's name.
-    func found(_ context: BlobContext) throws -> (source: any BlobInputStreamDataSource, otherName: [UInt8]?) {
+    func foundMember(_ context: BlobContext) throws -> (source: any BlobInputStreamDataSource, otherName: [UInt8]?) {
         do {
             _ = try self.underlying.info(context)
             return (self.underlying, nil)

@@ -11,7 +11,7 @@ final class PrefetchedSources: Sendable {
         var sources: [[UInt8]: [any BlobInputStreamDataSource]] = [:]
         var sourceCount = 0
         /// The position of the next argument to examine.
-        var next = 0
+        var nextIndex = 0
     }
 
     /// The maximum number of sources to request at once.
@@ -28,9 +28,9 @@ final class PrefetchedSources: Sendable {
     /// Returns the source of an argument and requests the next sources; nil if the caller must create the source.
     func take(_ argument: String, _ context: BlobContext) -> (any BlobInputStreamDataSource)? {
         self.state.withLock { state in
-            while state.sourceCount < Self.maximumCount, state.next < self.arguments.count {
-                let argument = self.arguments[state.next]
-                state.next += 1
+            while state.sourceCount < Self.maximumCount, state.nextIndex < self.arguments.count {
+                let argument = self.arguments[state.nextIndex]
+                state.nextIndex += 1
                 guard let source = self.source(argument, context) else { continue }
                 source.prepare([0..<Self.byteCount], context)
                 state.sources[Array(argument.utf8), default: []].append(source)

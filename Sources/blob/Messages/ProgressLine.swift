@@ -17,7 +17,7 @@ struct ProgressLine: Sendable {
         var meter = ProgressMeter(at: .now)
         /// True from the first count until ``clear()``. While it is false, other output may be printed.
         var isActive = false
-        var next = ContinuousClock.now
+        var nextDrawTime = ContinuousClock.now
         /// The width of the line currently shown on standard error.
         var shownWidth = 0
         var hasThread = false
@@ -58,7 +58,7 @@ struct ProgressLine: Sendable {
             let now = ContinuousClock.now
             screen.meter.advance(to: count, of: total, note: note(), at: now)
             screen.isActive = true
-            if now >= screen.next { Self.draw(&screen, now) }
+            if now >= screen.nextDrawTime { Self.draw(&screen, now) }
         }
     }
 
@@ -102,7 +102,7 @@ struct ProgressLine: Sendable {
             usleep(self.idleMicroseconds)
             self.screen.withLock { screen in
                 let now = ContinuousClock.now
-                if screen.isActive, now >= screen.next { self.draw(&screen, now) }
+                if screen.isActive, now >= screen.nextDrawTime { self.draw(&screen, now) }
             }
         }
     }
@@ -111,7 +111,7 @@ struct ProgressLine: Sendable {
         let line = screen.meter.line(width: self.width, at: now)
         let padding = String(repeating: " ", count: max(0, screen.shownWidth - line.count))
         printToStandardError("\r" + line + padding)
-        (screen.shownWidth, screen.next) = (line.count, now + self.interval)
+        (screen.shownWidth, screen.nextDrawTime) = (line.count, now + self.interval)
     }
 
     private static func erase(_ screen: inout Screen) {

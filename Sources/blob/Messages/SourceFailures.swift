@@ -5,7 +5,7 @@ import BlobStreamsStandard
 /// The errors of individual sources, after which a command continues with the other sources, as cat(1) does.
 final class SourceFailures {
     private let isFailFast: Bool
-    private var first: BlobError?
+    private var firstError: BlobError?
     private var status: Int32?
 
     /// - Parameter isFailFast: True to end the command at the first error.
@@ -26,7 +26,7 @@ final class SourceFailures {
             error.operation != "write"
         else { throw error }
         if !isSilent { report(error) }
-        if self.first == nil { (self.first, self.status) = (error, status) }
+        if self.firstError == nil { (self.firstError, self.status) = (error, status) }
     }
 
     /// Reports an error that ends the command.
@@ -35,14 +35,14 @@ final class SourceFailures {
     ///   cancelled.
     func end(with error: any Error) throws -> Never {
         let error = BlobError(wrapping: error)
-        guard let first, error.code != .cancelled else { throw error }
+        guard let first = self.firstError, error.code != .cancelled else { throw error }
         report(error)
         throw ExitCode(self.status ?? first.code.exitStatus)
     }
 
     /// Throws the exit status of the first error, if any.
     func end() throws {
-        if let first { throw ExitCode(self.status ?? first.code.exitStatus) }
+        if let first = self.firstError { throw ExitCode(self.status ?? first.code.exitStatus) }
     }
 }
 #endif

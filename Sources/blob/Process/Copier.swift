@@ -8,7 +8,7 @@ final class Copier {
     static let bufferByteCount = 256 * 1024
 
     private let output: any ByteOutput
-    private let limit: Int64?
+    private let maximumByteCount: Int64?
     private let allowance: ByteAllowance?
     private let context: BlobContext
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 4096)
@@ -16,7 +16,7 @@ final class Copier {
     /// The sources that were copied, as keys of the progress.
     private var begun: Set<String> = []
     /// The total number of bytes of all copies so far.
-    private(set) var written: Int64 = 0
+    private(set) var writtenByteCount: Int64 = 0
 
     /// - Parameters:
     ///   - limit: The maximum total number of bytes of all copies; nil for no limit.
@@ -26,7 +26,7 @@ final class Copier {
         _ output: any ByteOutput, limit: Int64?, rate: ByteRate? = nil, progress: ProgressSum<String>? = nil,
         _ context: BlobContext
     ) {
-        (self.output, self.limit, self.progress, self.context) = (output, limit, progress, context)
+        (self.output, self.maximumByteCount, self.progress, self.context) = (output, limit, progress, context)
         self.allowance = rate.map { ByteAllowance(bytesPerSecond: $0.bytesPerSecond) }
     }
 
@@ -50,7 +50,7 @@ final class Copier {
         let reader = try throttled.open(at: byteOffset, matching: validator, context: self.context)
         defer { reader.close() }
         var rest = length ?? .max
-        let start = self.written
+        let start = self.writtenByteCount
         while rest > 0 {
             let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer.prefix(Int(clamping: rest)))
             let count = try reader.readBlocking(into: room)
@@ -61,17 +61,18 @@ final class Copier {
                     "The range '\(byteOffset) \(length)' exceeds the length of \(reader.byteOffset) bytes.",
                     operation: "read", locator: source.locator?.description, byteOffset: reader.byteOffset)
             }
-            let allowed = self.limit.map { min(Int64(count), $0 - self.written) } ?? Int64(count)
+            let allowed = self.maximumByteCount.map { min(Int64(count), $0 - self.writtenByteCount) } ?? Int64(count)
             try self.output.write(UnsafeRawBufferPointer(rebasing: room[..<Int(allowed)]))
-            self.written += allowed
+            self.writtenByteCount += allowed
             rest -= allowed
             guard allowed == count else {
                 throw BlobError(
-                    .limitExceeded, "There are more bytes than the limit of \(self.limit ?? 0).", operation: "read",
+                    .limitExceeded, "There are more bytes than the limit of \(self.maximumByteCount ?? 0).",
+                    operation: "read",
                     locator: source.locator?.description, byteOffset: reader.byteOffset - Int64(count) + allowed)
             }
             progress?.show(
-                key, self.written - start,
+                key, self.writtenByteCount - start,
                 of: reader.info.byteCount.map { min(max($0 - byteOffset, 0), length ?? .max) })
         }
         // All bytes up to the end were requested, so the checks at the end must also pass.

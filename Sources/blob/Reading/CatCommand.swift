@@ -209,7 +209,7 @@ private struct Cat {
         let lines = try LineReader(list, registry, self.context)
         while let line = try lines.next().map(RawArguments.decoded) {
             guard !line.isEmpty else { continue }
-            let byteCount = self.copier.written
+            let byteCount = self.copier.writtenByteCount
             do {
                 try self.options.pass.listed.check(line, registry)
                 for argument in try registry.expanding([line], self.context) {
@@ -218,7 +218,7 @@ private struct Cat {
                 }
             } catch {
                 let error = BlobError(wrapping: error).inLine(lines.number, of: list)
-                guard self.copier.written == byteCount else { throw error }
+                guard self.copier.writtenByteCount == byteCount else { throw error }
                 try self.failures.record(error)
             }
         }

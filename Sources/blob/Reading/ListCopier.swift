@@ -19,7 +19,7 @@ struct ListCopier {
     /// The ranges in the spool, keyed by the positions of their arguments.
     private var parts: [Int: Range<Int64>] = [:]
     /// The position of the next argument to print.
-    private var next = 0
+    private var nextPosition = 0
 
     init(
         _ list: ArgumentList, _ containers: SharedContainers, _ copier: Copier, _ failures: SourceFailures,
@@ -32,8 +32,8 @@ struct ListCopier {
     }
 
     mutating func copyAll() throws {
-        while self.next < self.arguments.count {
-            let (position, byteCount) = (self.next, self.copier.written)
+        while self.nextPosition < self.arguments.count {
+            let (position, byteCount) = (self.nextPosition, self.copier.writtenByteCount)
             do {
                 if let group = self.groups.remove(of: position), try self.copy(group) { continue }
                 if let selection = self.sources.registry.pipedSelection(self.arguments[position], self.context) {
@@ -43,9 +43,9 @@ struct ListCopier {
                 try self.copyNext(self.containers.source(self.arguments[position]))
             } catch {
                 // Another source must not follow a partly printed one, and no error may be reported twice.
-                guard self.copier.written == byteCount, self.next == position else { throw error }
+                guard self.copier.writtenByteCount == byteCount, self.nextPosition == position else { throw error }
                 try self.failures.record(self.list.naming(error, position))
-                self.next += 1
+                self.nextPosition += 1
             }
         }
     }
@@ -58,15 +58,15 @@ struct ListCopier {
             try self.containers.prepare(group)
             return false
         }
-        let start = self.next
+        let start = self.nextPosition
         try group.forEachSource(in: archive, self.sources, self.context) { position, makeSource in
-            if position == self.next {
+            if position == self.nextPosition {
                 try self.copyNext(makeSource())
             } else {
                 try self.keep(makeSource(), position)
             }
         }
-        return self.next > start
+        return self.nextPosition > start
     }
 
     /// Prints the members that a pattern selects, as the next argument.
@@ -74,23 +74,23 @@ struct ListCopier {
         try self.sources.registry.forEachMember(of: selection, self.context) { _, source in
             try self.copier.copy(self.sources.decoded(source, self.context))
         }
-        self.next += 1
+        self.nextPosition += 1
     }
 
     /// Prints the next argument and the stored arguments that follow it.
     private mutating func copyNext(_ source: any BlobInputStreamDataSource) throws {
-        let byteCount = self.copier.written
+        let byteCount = self.copier.writtenByteCount
         do {
             try self.copier.copy(source)
         } catch {
-            let error = self.list.naming(error, self.next)
-            guard self.copier.written == byteCount else { throw error }
+            let error = self.list.naming(error, self.nextPosition)
+            guard self.copier.writtenByteCount == byteCount else { throw error }
             try self.failures.record(error)
         }
-        self.next += 1
-        while let spool, let part = self.parts.removeValue(forKey: self.next) {
+        self.nextPosition += 1
+        while let spool, let part = self.parts.removeValue(forKey: self.nextPosition) {
             try self.copier.copy(Self.source(of: part, in: spool))
-            self.next += 1
+            self.nextPosition += 1
         }
     }
 

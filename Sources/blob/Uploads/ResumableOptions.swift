@@ -62,7 +62,7 @@ struct ResumableOptions: ParsableArguments {
         }
     }
 
-    var isOn: Bool { self.resumption != .none }
+    var isEnabled: Bool { self.resumption != .none }
 
     /// Returns the state file of one upload; nil if no folder is available for it.
     ///

@@ -55,7 +55,7 @@ struct S3Uploads: Sendable {
     }
 
     /// Allows an interrupted job enough time to delete its parts, which would otherwise incur storage costs.
-    private func limitCleanup() { if !self.resumable.isOn { Interrupts.setCleanupLimit(Self.abortLimit) } }
+    private func limitCleanup() { if !self.resumable.isEnabled { Interrupts.setCleanupLimit(Self.abortLimit) } }
 
     private func store(
         _ source: any BlobInputStreamDataSource, _ words: [String], _ url: String, _ number: Int, partsAtOnce: Int,
@@ -64,7 +64,7 @@ struct S3Uploads: Sendable {
         var (uploader, upload) = (self.uploader, self.upload)
         try upload.setMediaType(of: source, nil, context)
         (uploader.fields, uploader.maximumPartsAtOnce) = (upload.fields, partsAtOnce)
-        if self.resumable.isOn {
+        if self.resumable.isEnabled {
             let place = [url, FileManager.default.currentDirectoryPath]
             uploader.stateFile = self.resumable.statePath(of: place + words)
         }

@@ -74,7 +74,7 @@ struct UploadCommand: ParsableCommand {
             throw ValidationError("--skip-existing cannot be used with --offset or --content-encoding.")
         }
         let isSingle = self.arguments.count == 2 && !self.list.recursive && self.list.fromFile == nil
-        guard isSingle || UploadFolder(self.url) != nil || self.resumable.isOn && !self.isS3Target else {
+        guard isSingle || UploadFolder(self.url) != nil || self.resumable.isEnabled && !self.isS3Target else {
             throw ValidationError("Several sources require a URL that ends with '/'.")
         }
         guard isSingle || self.resumable.stateFile == nil else {
@@ -91,7 +91,7 @@ struct UploadCommand: ParsableCommand {
         guard !self.list.printsLinePerFile else {
             throw ValidationError("-F cannot be used with --recursive, --from-file, --skip-existing or --journal.")
         }
-        guard !self.isS3Target || !self.resumable.isOn || self.form.boundary != nil else {
+        guard !self.isS3Target || !self.resumable.isEnabled || self.form.boundary != nil else {
             throw ValidationError("A resumable upload of a form requires --boundary.")
         }
     }
@@ -100,7 +100,7 @@ struct UploadCommand: ParsableCommand {
         guard self.resumable.resumption != .s3 else {
             throw ValidationError("--resumable s3 requires a URL that begins with s3://.")
         }
-        guard self.resumable.isOn else { return }
+        guard self.resumable.isEnabled else { return }
         guard self.startOffset == 0, self.request.method == nil, self.request.contentEncoding == .identity else {
             throw ValidationError("--resumable cannot be used with --offset, -X or --content-encoding.")
         }
@@ -136,7 +136,7 @@ struct UploadCommand: ParsableCommand {
             return try uploads.run(body, words: self.form.parts, self.url, AnswerOutput(self.answers), context)
         }
         try self.checkSeveral()
-        guard !self.namesSeveral || self.resumable.stateFile == nil else {
+        guard !self.hasSeveralSources || self.resumable.stateFile == nil else {
             throw BlobError(.invalidArgument, "--state requires a single source.")
         }
         let items = try self.items(context)
@@ -182,8 +182,8 @@ struct UploadCommand: ParsableCommand {
         // Created before the first byte is sent, so that nothing is sent for an invalid request.
         let upload = try self.request.makeUpload(.put, self.url, self.source, context)
         try upload.validate()
-        if self.resumable.isOn { return try self.sendResumably(upload, context) }
-        guard self.arguments.count > 2 || self.list.printsLinePerFile || self.namesSeveral else {
+        if self.resumable.isEnabled { return try self.sendResumably(upload, context) }
+        guard self.arguments.count > 2 || self.list.printsLinePerFile || self.hasSeveralSources else {
             return try self.sendOne(upload, context)
         }
         try self.checkSeveral()
@@ -220,7 +220,7 @@ struct UploadCommand: ParsableCommand {
     }
 
     /// True if the first source is a folder or a pattern for members.
-    private var namesSeveral: Bool {
+    private var hasSeveralSources: Bool {
         guard let first = self.arguments.dropLast().first else { return false }
         let registry = self.reading.makeSources().registry
         return registry.folderPath(first) != nil || registry.memberSelection(first) != nil
@@ -231,7 +231,7 @@ struct UploadCommand: ParsableCommand {
     /// - Throws: ``BlobError/Code/invalidArgument`` if the source may name several files, but the URL does not end with
     ///   '/'.
     private func checkSeveral() throws(BlobError) {
-        guard !self.namesSeveral || UploadFolder(self.url) != nil else {
+        guard !self.hasSeveralSources || UploadFolder(self.url) != nil else {
             throw BlobError(.invalidArgument, "A folder or a pattern requires a URL that ends with '/'.")
         }
     }
@@ -279,7 +279,7 @@ struct UploadCommand: ParsableCommand {
 
     private func sendForm(_ context: BlobContext) throws {
         // The same boundary reproduces the same bytes.
-        let state = self.resumable.isOn ? self.state(of: self.form.parts) : nil
+        let state = self.resumable.isEnabled ? self.state(of: self.form.parts) : nil
         var form = self.form
         form.boundary = form.boundary ?? state?.boundary
         let body = try form.makeBody(self.reading.makeSources(), context)
@@ -289,7 +289,7 @@ struct UploadCommand: ParsableCommand {
         }
         // Set here, because a slice of the form has no media type.
         upload.fields.append(BlobHTTPField("Content-Type", body.contentType))
-        if self.resumable.isOn {
+        if self.resumable.isEnabled {
             return try self.sendResumably(
                 body, upload, context, state, AnswerOutput(self.answers), boundary: body.boundary.text)
         }
@@ -331,13 +331,13 @@ extension BlobUploadRequest {
         guard !self.fields.contains(where: { $0.name.lowercased() == "content-type" }) else { return }
         let info = if let info { info } else { try source.info(context) }
         guard info.mediaType == nil else { return }
-        let named = MediaType.named(info.name ?? "")
+        let named = MediaType.mediaType(ofFileName: info.name ?? "")
         guard named != nil || !isBody else {
             return self.mediaTypeDetection = MediaTypeDetection(byteCount: MediaType.signatureByteCount) {
-                MediaType.identified(by: $0)
+                MediaType.mediaType(of: $0)
             }
         }
-        guard let type = named ?? MediaType.identified(byBeginningOf: source, context) else { return }
+        guard let type = named ?? MediaType.mediaType(byBeginningOf: source, context) else { return }
         self.fields.append(BlobHTTPField("Content-Type", type))
     }
 }

@@ -27,7 +27,7 @@ final class UploadJournal: Sendable {
             guard let tag, let found = head.value(of: "etag") else {
                 return byteCount == nil || head.contentLength == byteCount
             }
-            return UploadJournal.written(found) == tag
+            return UploadJournal.writtenForm(of: found) == tag
         }
     }
 
@@ -55,7 +55,7 @@ final class UploadJournal: Sendable {
     func entry(_ url: String, _ info: BlobInfo, _ locator: BlobLocator?) -> Entry? {
         guard let key = Self.key(url, locator), let validator = info.validator else { return nil }
         let entry = self.entries.withLock { $0[Substring(key)] }
-        return entry?.validator == Substring(Self.written(validator.text)) ? entry : nil
+        return entry?.validator == Substring(Self.writtenForm(of: validator.text)) ? entry : nil
     }
 
     /// Adds and synchronises a line for an accepted upload. Adds no line for a source without a locator or a validator.
@@ -63,20 +63,20 @@ final class UploadJournal: Sendable {
         _ url: String, _ info: BlobInfo, _ locator: BlobLocator?, _ digest: String, tag: String? = nil
     ) throws(BlobError) {
         guard let key = Self.key(url, locator), let validator = info.validator else { return }
-        let tag = tag.map { " \(Self.written($0))" } ?? ""
-        let line = "\(key) \(Self.written(validator.text)) \(digest)\(tag)\n"
+        let tag = tag.map { " \(Self.writtenForm(of: $0))" } ?? ""
+        let line = "\(key) \(Self.writtenForm(of: validator.text)) \(digest)\(tag)\n"
         // The lock orders the writes. Each line is a single write, but a full disk may store only a part of it.
         try self.entries.withLock { _ throws(BlobError) in
-            try writeAll(Array(line.utf8), to: self.file.number, named: self.path)
+            try writeAll(Array(line.utf8), to: self.file.rawValue, named: self.path)
         }
         try self.file.synchronise(doing: "Could not synchronise the journal \(self.path)")
     }
 
     private static func key(_ url: String, _ locator: BlobLocator?) -> String? {
-        locator.map { "\(self.written(url)) \(self.written($0.identity))" }
+        locator.map { "\(self.writtenForm(of: url)) \(self.writtenForm(of: $0.identity))" }
     }
 
-    fileprivate static func written(_ text: String) -> String {
+    fileprivate static func writtenForm(of text: String) -> String {
         PercentEncoding.encode(text.utf8, leaving: self.writtenCharacters)
     }
 
@@ -95,7 +95,7 @@ final class UploadJournal: Sendable {
         }
         guard !rest.isEmpty else { return entries }
         self.add(rest[...], to: &entries)
-        try writeAll([UInt8(ascii: "\n")], to: file.number, named: path)
+        try writeAll([UInt8(ascii: "\n")], to: file.rawValue, named: path)
         return entries
     }
 

@@ -76,7 +76,7 @@ struct WebOptions: ParsableArguments {
 
     /// A copy of these options for the server of a password file, without the values meant for the receiver or the
     /// sources.
-    var forPasswordFile: WebOptions {
+    var passwordFileOptions: WebOptions {
         var options = self.withoutCredentials
         options.headerFile = nil
         return options

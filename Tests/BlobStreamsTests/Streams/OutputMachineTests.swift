@@ -107,7 +107,7 @@ private struct OutputTimeline {
         let names: [(Stream.Event, String)] = [
             (.openCompleted, "open"), (.hasSpaceAvailable, "space"), (.errorOccurred, "error"),
         ]
-        for (event, name) in names where self.machine.events.pending.contains(event) {
+        for (event, name) in names where self.machine.events.pendingEvents.contains(event) {
             self.machine.events.drop(event)
             self.trace.append("(\(name))")
         }

@@ -161,7 +161,7 @@ struct StreamTimeline {
             self.trace.append(self.state.hasBytesAvailable ? "available" : "dry")
         }
         for event in [Stream.Event.openCompleted, .hasBytesAvailable, .errorOccurred, .endEncountered]
-        where self.machine.events.pending.contains(event) {
+        where self.machine.events.pendingEvents.contains(event) {
             self.machine.events.drop(event)
             self.trace.append("(\(event))")
         }

@@ -7,7 +7,7 @@ final class TestServer: Sendable {
     /// A request, or the part of a request that arrived.
     struct Request: Sendable {
         let head: HTTPRequestHead
-        var bytes = Checked()
+        var bytes = ByteChecksum()
         /// True if the end of the body arrived.
         var isWhole = false
     }

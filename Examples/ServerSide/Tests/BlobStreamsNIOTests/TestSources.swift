@@ -17,8 +17,8 @@ struct PatternSource: BlobInputStreamDataSource {
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
 
     /// The length and the checksum of all bytes, for comparison with a receiver's values.
-    var checked: Checked {
-        var checked = Checked()
+    var checked: ByteChecksum {
+        var checked = ByteChecksum()
         while checked.count < self.byteCount {
             Self.piece(at: checked.count, atMost: self.byteCount - checked.count).withUnsafeBytes { checked.add($0) }
         }

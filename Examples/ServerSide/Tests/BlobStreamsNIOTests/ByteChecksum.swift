@@ -1,6 +1,6 @@
 /// Counts bytes, and adds every 509th to an order-dependent sum, because summing all of 300 MB takes too long in a
 /// debug build.
-struct Checked: Equatable, Sendable {
+struct ByteChecksum: Equatable, Sendable {
     private(set) var count = 0
     private var sum: UInt64 = 0
 
