@@ -23,6 +23,8 @@ struct InfoCommand: ParsableCommand {
     @Flag(help: "Print one JSON object per locator.")
     var json = false
 
+    @OptionGroup(title: "Web servers") var redirects: RedirectOptions
+
     @OptionGroup var source: SourceOptions
 
     func run() throws {

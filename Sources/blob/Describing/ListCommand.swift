@@ -44,6 +44,8 @@ struct ListCommand: ParsableCommand {
     @Option(help: .advanced("Show the number of members found so far: auto, always or never."))
     var progress = ProgressMode.auto
 
+    @OptionGroup(title: "Web servers") var redirects: RedirectOptions
+
     @OptionGroup var source: SourceOptions
 
     func validate() throws {

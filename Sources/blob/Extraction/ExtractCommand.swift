@@ -93,6 +93,8 @@ struct ExtractCommand: ParsableCommand {
     @Option(help: .advanced("Show progress: auto, always or never."))
     var progress = ProgressMode.auto
 
+    @OptionGroup(title: "Web servers") var redirects: RedirectOptions
+
     @OptionGroup var source: SourceOptions
 
     @Option(

@@ -42,10 +42,7 @@ struct PassOptions: ParsableArguments {
 
     @OptionGroup var listed: ListedLocatorOptions
 
-    @Flag(
-        name: [.customShort("L"), .customLong("location")],
-        help: .advanced("Accepted as by curl: redirects are always followed."))
-    var followsRedirections = false
+    @OptionGroup var redirects: RedirectOptions
 
     func validate() throws {
         guard (0..<Int.max).contains(self.retry ?? 0) else { throw ValidationError("--retry cannot be negative.") }
@@ -116,6 +113,14 @@ struct PassOptions: ParsableArguments {
         }
         return context
     }
+}
+
+/// The option of commands that only read; an upload has an option of this name with another meaning.
+struct RedirectOptions: ParsableArguments {
+    @Flag(
+        name: [.customShort("L"), .customLong("location")],
+        help: .advanced("Accepted as by curl: redirects are always followed."))
+    var followsRedirections = false
 }
 
 /// The option of commands that read locators from lists.

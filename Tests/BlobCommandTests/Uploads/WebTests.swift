@@ -232,7 +232,7 @@ import Testing
         expect(try Launch("cat", "-A", "two words", "-H", "X: y", url).run(), prints: "text")
         #expect(server.requests.last?.value(of: "user-agent") == "two words")
         #expect(server.requests.last?.value(of: "x") == "y")
-        for command in ["sum", "test"] {
+        for command in ["sum", "test", "info"] {
             #expect(try Launch(command, "-L", "--silent", "--show-error", url).run().ending == .status(0))
         }
         expect(try Launch("cat", "-s", "-v", url).run(), failsWith: "invalidArgument", 64)
