@@ -19,9 +19,7 @@ struct FormCommand: ParsableCommand {
     @Flag(
         help: ArgumentHelp(
             "Print the header fields to standard error first.",
-            discussion: """
-                Prints Content-Type, and Content-Length if it is known.
-                """))
+            discussion: "Prints Content-Type, and Content-Length if it is known."))
     var headers = false
 
     @Option(

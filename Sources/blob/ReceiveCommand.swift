@@ -9,9 +9,7 @@ struct ReceiveCommand: ParsableCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "receive", abstract: "Receives uploads, for experiments and tests.",
-        discussion: """
-            All arguments are passed to blob-receive: see 'blob receive --help'.
-            """)
+        discussion: "All arguments are passed to blob-receive: see 'blob receive --help'.")
 
     @Argument(parsing: .captureForPassthrough)
     var arguments: [String] = []

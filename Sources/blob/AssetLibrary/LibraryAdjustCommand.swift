@@ -29,9 +29,7 @@ struct LibraryAdjustCommand: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Crop to a rectangle, in pixels.",
-            discussion: """
-                The numbers are the left edge, the top edge, the width and the height.
-                """, valueName: "x,y,w,h"))
+            discussion: "The numbers are the left edge, the top edge, the width and the height.", valueName: "x,y,w,h"))
     var crop: String?
 
     @Option(
@@ -43,18 +41,15 @@ struct LibraryAdjustCommand: ParsableCommand {
         parsing: .unconditional,
         help: ArgumentHelp(
             "Rotate clockwise by -45 to 45 degrees.",
-            discussion: """
-                Without --crop, the picture is cropped to the largest rectangle that fits inside.
-                """, valueName: "degrees"))
+            discussion: "Without --crop, the picture is cropped to the largest rectangle that fits inside.",
+            valueName: "degrees"))
     var straighten: Double?
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
             "Change the exposure by this many stops, -10 to 10.",
-            discussion: """
-                A stop is a factor of two.
-                """, valueName: "ev"))
+            discussion: "A stop is a factor of two.", valueName: "ev"))
     var exposure: Double?
 
     @Option(help: ArgumentHelp("Replace the orientation in the metadata, from 1 to 8.", valueName: "n"))
@@ -63,25 +58,20 @@ struct LibraryAdjustCommand: ParsableCommand {
     @Option(
         help: .advanced(
             "Store another program's adjustment, an AAE or XMP file.",
-            discussion: """
-                Adjustments made here take precedence.
-                """, valueName: "file"))
+            discussion: "Adjustments made here take precedence.", valueName: "file"))
     var sidecar: String?
 
     @Option(
         help: .advanced(
             "Store an asset as the rendering of the adjustment.",
-            discussion: """
-                The asset must show the current adjustment, as rendered by another program.
-                """, valueName: "asset"))
+            discussion: "The asset must show the current adjustment, as rendered by another program.",
+            valueName: "asset"))
     var storedRender: String?
 
     @Flag(
         help: ArgumentHelp(
             "Remove the adjustments made here.",
-            discussion: """
-                Imported adjustments apply again.
-                """))
+            discussion: "Imported adjustments apply again."))
     var reset = false
 
     @Option(help: ArgumentHelp("Also write the current version to this file.", valueName: "file"))

@@ -9,9 +9,7 @@ import Foundation
 struct LibraryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "library", abstract: "Manages a photo library.",
-        discussion: """
-            Other commands read assets by the URLs that 'import' and 'ls' print.
-            """,
+        discussion: "Other commands read assets by the URLs that 'import' and 'ls' print.",
         subcommands: [
             LibraryAdjustCommand.self, LibraryAlbumCommand.self, LibraryBackupCommand.self, LibraryCheckCommand.self,
             LibraryCreateCommand.self, LibraryImportCommand.self, LibraryListCommand.self,

@@ -28,17 +28,13 @@ struct LibraryImportCommand: ParsableCommand {
     @Flag(
         help: ArgumentHelp(
             "Add existing content again, as a separate asset.",
-            discussion: """
-                The assets share the original.
-                """))
+            discussion: "The assets share the original."))
     var duplicates = false
 
     @Flag(
         help: ArgumentHelp(
             "Refer to files instead of copying them.",
-            discussion: """
-                Reading verifies that they are unchanged.
-                """))
+            discussion: "Reading verifies that they are unchanged."))
     var byReference = false
 
     @Option(help: .advanced("Show progress: auto, always or never."))

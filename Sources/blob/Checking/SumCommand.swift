@@ -20,18 +20,15 @@ struct SumCommand: NameListCommand {
     @Argument(
         help: ArgumentHelp(
             "The sources (default: '-'); with -c, lists of checksums.",
-            discussion: """
-                '-' is standard input.
-                """))
+            discussion: "'-' is standard input."))
     var locators: [String] = []
 
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
             "Use these algorithms, separated by commas.",
-            discussion: """
-                The default is sha256. Known: \(DigestNames.allValueStrings.joined(separator: ", ")).
-                """, valueName: "names"))
+            discussion: "The default is sha256. Known: \(DigestNames.allValueStrings.joined(separator: ", ")).",
+            valueName: "names"))
     var algorithm: [DigestNames] = []
 
     @Flag(

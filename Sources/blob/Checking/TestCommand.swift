@@ -27,17 +27,13 @@ struct TestCommand: NameListCommand {
     @Argument(
         help: ArgumentHelp(
             "The sources (default: '-', standard input).",
-            discussion: """
-                'x.zip#dir/*' tests the matching members.
-                """))
+            discussion: "'x.zip#dir/*' tests the matching members."))
     var locators: [String] = []
 
     @Flag(
         help: ArgumentHelp(
             "Print a line for each member, with its checksums.",
-            discussion: """
-                Implied by -v.
-                """))
+            discussion: "Implied by -v."))
     var members = false
 
     @Flag(help: "Print one JSON object per member and per locator.")

@@ -30,9 +30,7 @@ struct ListCommand: ParsableCommand {
         name: .short,
         help: ArgumentHelp(
             "Also print kind, permissions, length, time and index.",
-            discussion: """
-                Times are in UTC.
-                """))
+            discussion: "Times are in UTC."))
     var long = false
 
     @Flag(help: "With -l, print lengths such as 12.3 MB.")

@@ -45,9 +45,7 @@ struct ExtractCommand: ParsableCommand {
     @Argument(
         help: ArgumentHelp(
             "The archive, such as a.zip or outer.tgz#inner.zip.",
-            discussion: """
-                It may be compressed, or a member of another archive.
-                """))
+            discussion: "It may be compressed, or a member of another archive."))
     var locator: String
 
     @Argument(
@@ -63,9 +61,7 @@ struct ExtractCommand: ParsableCommand {
     @Flag(
         help: ArgumentHelp(
             "Replace existing files and links.",
-            discussion: """
-                Folders are not replaced. If member names repeat, the last member is kept.
-                """))
+            discussion: "Folders are not replaced. If member names repeat, the last member is kept."))
     var overwrite = false
 
     @Option(

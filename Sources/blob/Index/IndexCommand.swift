@@ -55,9 +55,7 @@ struct IndexOptions: ParsableArguments {
     @Argument(
         help: ArgumentHelp(
             "The locator of the indexed data.",
-            discussion: """
-                For a plain path, the format of the content is detected.
-                """))
+            discussion: "For a plain path, the format of the content is detected."))
     var locator: String
 
     @OptionGroup var place: IndexPlaceOptions

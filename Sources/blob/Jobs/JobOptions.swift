@@ -13,17 +13,13 @@ struct JobOptions: ParsableArguments {
     @Argument(
         help: ArgumentHelp(
             "The locators of the sources.",
-            discussion: """
-                Folders and patterns are not accepted.
-                """))
+            discussion: "Folders and patterns are not accepted."))
     var locators: [String] = []
 
     @Option(
         help: ArgumentHelp(
             "Also read the locators in this file, one per line.",
-            discussion: """
-                '-' is standard input.
-                """, valueName: "file"))
+            discussion: "'-' is standard input.", valueName: "file"))
     var fromFile: String?
 
     @Flag(help: "Print one JSON object per line.")
@@ -32,9 +28,7 @@ struct JobOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Store parts of this size in S3 stores.",
-            discussion: """
-                The size must be from 5MiB to 5GiB; the default is 16MiB.
-                """, valueName: "bytes"))
+            discussion: "The size must be from 5MiB to 5GiB; the default is 16MiB.", valueName: "bytes"))
     var partSize: ByteCount?
 
     @Option(

@@ -43,9 +43,7 @@ struct JobSplitsCommand: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Print ranges of this average length (default: 128M).",
-            discussion: """
-                The length is counted in decoded bytes.
-                """))
+            discussion: "The length is counted in decoded bytes."))
     var bytes: ByteCount?
 
     @Option(help: ArgumentHelp("Split at records, for 'blob cat --records'.", valueName: "lines"))

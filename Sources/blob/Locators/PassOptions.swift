@@ -7,9 +7,7 @@ struct PassOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Also read the locators in this file, one per line.",
-            discussion: """
-                '-' is standard input.
-                """, valueName: "file"))
+            discussion: "'-' is standard input.", valueName: "file"))
     var fromFile: String?
 
     @Flag(help: .advanced("Stop at the first error (default: continue, and exit with the status of the first error)."))

@@ -9,9 +9,7 @@ struct ReadingOptions: ParsableArguments {
         name: [.customShort("z"), .long],
         help: ArgumentHelp(
             "Decompress the content (gzip, xz, ...).",
-            discussion: """
-                Decodes every filter detected in the content, including the content of members.
-                """))
+            discussion: "Decodes every filter detected in the content, including the content of members."))
     var decode = false
 
     @Option(

@@ -9,9 +9,7 @@ struct VerbosityOptions: ParsableArguments {
         name: .shortAndLong,
         help: ArgumentHelp(
             "Print only errors.",
-            discussion: """
-                Progress, notices and warnings are not printed.
-                """))
+            discussion: "Progress, notices and warnings are not printed."))
     var quiet = false
 
     @Flag(

@@ -48,9 +48,7 @@ struct CatCommand: NameListCommand {
         name: .shortAndLong,
         help: ArgumentHelp(
             "Write to this file, which appears only when complete.",
-            discussion: """
-                '-' is standard output.
-                """, valueName: "file"))
+            discussion: "'-' is standard output.", valueName: "file"))
     var output: String?
 
     @Flag(

@@ -34,9 +34,7 @@ struct FetchCommand: ParsableCommand {
         name: [.customShort("C"), .long],
         help: ArgumentHelp(
             "Write to this folder.",
-            discussion: """
-                Files get their names from locators or servers.
-                """, valueName: "path"))
+            discussion: "Files get their names from locators or servers.", valueName: "path"))
     var directory = "."
 
     @Option(help: .advanced("Run at most this many downloads concurrently."))

@@ -16,9 +16,9 @@ struct ListOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Also upload the sources that this file lists.",
-            discussion: """
-                The list has one locator per line, or locators that each end with a NUL; '-' is standard input.
-                """, valueName: "file"))
+            discussion:
+                "The list has one locator per line, or locators that each end with a NUL; '-' is standard input.",
+            valueName: "file"))
     var fromFile: String?
 
     @Option(

@@ -13,9 +13,7 @@ struct UploadOptions: ParsableArguments {
     @Option(
         help: .advanced(
             "Send at most this many bytes per second in total.",
-            discussion: """
-                k, M and G are powers of 1024.
-                """, valueName: "rate"))
+            discussion: "k, M and G are powers of 1024.", valueName: "rate"))
     var limitRate: ByteRate?
 
     @Option(
