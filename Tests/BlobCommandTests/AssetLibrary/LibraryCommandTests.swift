@@ -214,7 +214,7 @@ import Testing
     }
 
     @Test func theSchemeIsRegistered() throws {
-        #expect(try Launch("schemes").run().text.contains("assets-library  origin  AssetLibrarySource\n"))
+        #expect(try Launch("schemes").run().text.contains("assets-library  origin     AssetLibrarySource\n"))
     }
 }
 #endif
