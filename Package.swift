@@ -162,7 +162,7 @@ let package = Package(
         // Writes members to a folder, and nothing outside it.
         module("BlobExtraction", "BlobCore", "BlobPlatform", "CPlatform"),
         // Shared by the commands.
-        module("BlobCommandLine", "BlobCore", "BlobPlatform"),
+        module("BlobCommandLine", "BlobCore", "BlobPlatform", argumentParser),
         module("BlobReceiving", "BlobCore", "BlobPlatform", "BlobTransfer", "CryptoDigest"),
 
         plugin("FileSource", "CPlatform"),

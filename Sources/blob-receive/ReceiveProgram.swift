@@ -12,8 +12,9 @@ struct ReceiveProgram: ParsableCommand {
         commandName: "blob-receive",
         abstract: "Receives uploads for experiments and tests: raw bodies, forms and resumable uploads.",
         discussion: """
-            Prints its URL first, then one line of JSON for each part that has been received completely; the sender \
-            gets the same lines as the response. Accepts PUT and POST at any path. Without --directory, nothing is \
+            Prints its URL first, then one line of JSON for each part that has been received completely.
+
+            The sender gets the same lines as the response. Accepts PUT and POST at any path. Without --directory, nothing is \
             stored. Bytes are stored and hashed as received: a Content-Encoding is not decoded. If standard output \
             is not read, lines are dropped while more than 16 MiB are waiting.
 
@@ -29,6 +30,10 @@ struct ReceiveProgram: ParsableCommand {
             versions 6 to 8). The URL of the upload begins with /files/. Its bytes are kept in hidden files in the \
             folder for a week after the last byte, even if the sender or this process is killed; so are the parts of a \
             concatenation, until they are deleted. A PATCH at the right offset ends an earlier one.
+
+            EXAMPLES:
+              blob receive --directory received
+              blob receive --listen 0.0.0.0:8080 --max-bytes 1000000000
             """,
         version: commandVersion)
 
@@ -38,20 +43,25 @@ struct ReceiveProgram: ParsableCommand {
             try command.run()
         } catch  where self.exitCode(for: error).isSuccess {
             // Help is not an error.
-            print(self.fullMessage(for: error))
+            let text = self.fullMessage(for: error)
+            let path = programName == "blob" ? "blob receive" : programName
+            let help = CommandHelp(of: self, path: path, for: Array(CommandLine.arguments.dropFirst()))
+            print(text.hasPrefix("OVERVIEW: ") ? help.text : text)
         } catch {
             end(with: BlobError(.invalidArgument, self.message(for: error).replacing("\n   or: ", with: "; or: ")))
         }
     }
 
-    @Option(help: "The address to listen on, HOST:PORT; port 0 selects a free one.")
+    @Option(help: ArgumentHelp("Listen on this address; port 0 selects a free one.", valueName: "host:port"))
     var listen = "127.0.0.1:0"
 
     @Option(
-        help: """
-            Store received bodies in this folder, which is created if it is missing; existing files are not replaced. \
-            Parts left behind by receivers that were killed are removed.
-            """)
+        help: ArgumentHelp(
+            "Store received bodies in this folder.",
+            discussion: """
+                The folder is created if it is missing; existing files are not replaced. Parts left behind by \
+                receivers that were killed are removed.
+                """, valueName: "folder"))
     var directory: String?
 
     @Option(help: "Refuse a body with more than this many bytes.")

@@ -77,12 +77,19 @@ enum Main {
         do {
             var command = try self.parse()
             try command.run()
-        } catch  where BlobCommand.exitCode(for: error).isSuccess {
+        } catch {
+            setenv("COLUMNS", "80", 1)  // The parser cannot wrap help for very narrow terminals.
+            guard BlobCommand.exitCode(for: error).isSuccess else { throw error }
             let arguments = (try? RawArguments.decoded()) ?? []
             if let mistake = BlobCommand.fileTakenForHelp(in: arguments) { throw mistake }
             // Help is not an error.
             let text = BlobCommand.fullMessage(for: error)
-            try printLine(text.hasPrefix("OVERVIEW: ") ? CommandHelp(for: arguments).text : text)
+            guard text.hasPrefix("OVERVIEW: ") else { return try printLine(text) }
+            let isTopic = arguments == ["help", LocatorHelp.topic]
+            try printLine(
+                isTopic
+                    ? LocatorHelp.text
+                    : CommandHelp(of: BlobCommand.self, path: "blob", for: arguments).text)
         }
     }
 

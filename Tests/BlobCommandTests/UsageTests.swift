@@ -100,10 +100,25 @@ import Testing
         expect(try Launch("index", word, self.file, "--output", self.folder.path("none")).run(), prints: "")
     }
 
+    /// The parser does not list the values of options that only the whole help describes.
+    @Test(arguments: [
+        (["cat", "--progress", "maybe", "x"], "Valid values: auto, always, never."),
+        (["upload", "--content-encoding", "br", "x", "http://a/"], "Valid values: identity, gzip."),
+        (["cat", "--length", "-5", "x"], "'-5' is invalid for '--length"),
+    ])
+    func anUnknownValueIsNamedWithTheChoices(arguments: [String], text: String) throws {
+        expect(try Launch(arguments).run(), failsWith: "invalidArgument", 64, saying: text)
+    }
+
+    @Test func helpFitsAnyTerminal() throws {
+        let outcome = try Launch("cat", "--help").with { $0.environment["COLUMNS"] = "20" }.run()
+        #expect(outcome.ending == .status(0) && outcome.text.contains("USAGE: blob cat"))
+    }
+
     @Test func anOptionIsSuggestedForASlipAlone() throws {
         let json = try Launch("cat", "--json", "x").run()
         // The parser would suggest --user.
-        expect(json, failsWith: "invalidArgument", 64, saying: "'--json'. 'blob help cat' lists the options.")
+        expect(json, failsWith: "invalidArgument", 64, saying: "'--json'. 'blob cat --help all' lists the options.")
         #expect(!json.errorText.contains("Did you mean"))
         expect(
             try Launch("cat", "--limt-rate", "1", "x").run(), failsWith: "invalidArgument", 64,

@@ -48,7 +48,7 @@ struct MultipartUpload: Sendable {
             let call = S3Call(parameters: [self.parameter] + (last > 0 ? [("part-number-marker", "\(last)")] : []))
             do throws(BlobError) {
                 let document = try await self.client.send(call) { (answer) throws(BlobError) in
-                    try answer.document("ListPartsResult")
+                    try answer.document("ListPartsResult", "ListPartsResponse")
                 }
                 for element in document.children where element.name.local == "Part" {
                     let part = try Self.part(element)
@@ -76,7 +76,7 @@ struct MultipartUpload: Sendable {
             ("max-parts", "1"), ("part-number-marker", "\(number - 1)"), self.parameter,
         ])
         return try await self.client.send(call) { (answer) throws(BlobError) in
-            let list = try answer.document("ListPartsResult")
+            let list = try answer.document("ListPartsResult", "ListPartsResponse")
             let found = try list.children.filter { $0.name.local == "Part" }.map(Self.part)
             return found.first { $0.number == number }
         }

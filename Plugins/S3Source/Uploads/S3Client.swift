@@ -28,14 +28,14 @@ struct S3Client: Sendable {
         /// Returns the XML document in the body.
         ///
         /// - Throws: ``BlobError/Code/corrupted`` if the body is not an XML document with this name.
-        func document(_ name: String) throws(BlobError) -> MarkupElement {
+        func document(_ names: String...) throws(BlobError) -> MarkupElement {
             let document: MarkupElement
             do throws(BlobError) {
                 document = try MarkupElement.parse(self.body)
             } catch {
                 throw S3Client.corruptionError("is not a valid document: \(error.message)")
             }
-            guard document.name.local == name else {
+            guard names.contains(document.name.local) else {
                 throw S3Client.corruptionError("is an unexpected document '\(document.name.local)'")
             }
             return document

@@ -19,7 +19,18 @@ extension ParsableCommand {
                 .invalidArgument,
                 "'\(argument)' looks like options; use './\(argument)' or put '--' before it.")
         }
-        return BlobError(.invalidArgument, message)
+        return BlobError(.invalidArgument, message + Self.choices(in: message, arguments))
+    }
+
+    /// Returns the sentence with the values of the option in a message about an invalid value; empty if the parser has
+    /// listed them, as it does for the options of the short help.
+    private static func choices(in message: String, _ arguments: [String]) -> String {
+        guard let name = message.firstMatch(of: /is invalid for '(--?[\w-]+)/)?.1,
+            !message.contains("Please provide"),
+            let option = CommandTree(dump: self._dumpHelp())?.command(in: arguments).command.option(String(name)),
+            let values = option.allValues, !values.isEmpty
+        else { return "" }
+        return ". Valid values: \(values.joined(separator: ", "))."
     }
 
     /// Returns the error for a word such as `-dash.txt`, in which the parser finds `-h`; nil if help was requested.
@@ -45,8 +56,8 @@ extension ParsableCommand {
             let isValue = index > words.startIndex && command.option(words[index - 1])?.takesValue == true
             guard !isValue, command.option(name) == nil, !["--help", "--version"].contains(name) else { continue }
             let suggestion = Suggestion.nearest(to: name, among: command.optionTexts)
-            let help = (["blob", "help"] + arguments.dropLast(rest.count)).joined(separator: " ")
-            let advice = suggestion.map { "Did you mean '\($0)'?" } ?? "'\(help)' lists the options."
+            let path = (["blob"] + arguments.dropLast(rest.count)).joined(separator: " ")
+            let advice = suggestion.map { "Did you mean '\($0)'?" } ?? "'\(path) --help all' lists the options."
             return BlobError(.invalidArgument, "Unknown option '\(printable(name))'. \(advice)")
         }
         return nil

@@ -62,6 +62,13 @@ struct ByteOffset: ExpressibleByArgument {
     }
 }
 
+extension ArgumentHelp {
+    /// Creates the help of an option that only `--help all` and the manual page describe.
+    static func advanced(_ abstract: String, discussion: String = "", valueName: String? = nil) -> ArgumentHelp {
+        ArgumentHelp(abstract, discussion: discussion, valueName: valueName, visibility: .hidden)
+    }
+}
+
 /// Options whose value is a number of seconds.
 enum Seconds {
     /// The maximum number of seconds, about thirty years, which can be added to the time of any clock.

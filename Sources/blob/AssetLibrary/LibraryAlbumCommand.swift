@@ -193,7 +193,7 @@ struct LibraryQuarantineCommand: ParsableCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Keep files that were quarantined less than this many days ago (default: 0).", valueName: "days"))
+                "Keep files that were quarantined less than this many days ago.", valueName: "days"))
         var keepDays = 0
 
         @OptionGroup var options: LibraryOptions

@@ -35,7 +35,7 @@ struct JobPutCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "put", abstract: "Stores each source under a key derived from its locator.",
         discussion: """
-            Prints a line for each source; 'blob help job' describes lines, keys and the exit status.
+            Prints a line for each source; 'blob job --help all' describes lines, keys and the exit status.
 
             EXAMPLES:
               blob job put s3://bucket/job/ a.bin b.bin
@@ -72,7 +72,7 @@ struct JobPartsCommand: ParsableCommand {
 
             EXAMPLES:
               blob job parts s3://bucket/job/ --json --from-file parts.jsonl
-              split -n r/4 --filter 'blob job parts s3://bucket/job/ --from-file -' parts.jsonl
+              head -n 9 parts.jsonl | blob job parts s3://bucket/job/ --from-file -
             """)
 
     @OptionGroup var job: JobOptions

@@ -26,7 +26,7 @@ struct JobSplitsCommand: ParsableCommand {
 
             EXAMPLES:
               blob job splits log.gz --count 8 --records lines
-              blob cat -z log.gz --offset 0 --length 134217728 --records lines
+              blob job splits -z backup.tar.zst --bytes 64M
             """)
 
     /// The default split size of other engines (spark.sql.files.maxPartitionBytes): 128 MiB.

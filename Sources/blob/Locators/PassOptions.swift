@@ -117,7 +117,7 @@ struct PassOptions: ParsableArguments {
 struct RedirectOptions: ParsableArguments {
     @Flag(
         name: [.customShort("L"), .customLong("location")],
-        help: .advanced("Accepted as by curl: redirects are always followed."))
+        help: .advanced("Ignored, for compatibility with curl: redirects are always followed."))
     var followsRedirections = false
 }
 

@@ -22,12 +22,12 @@ struct VerbosityOptions: ParsableArguments {
                 """))
     var verbose = false
 
-    @Flag(name: [.customShort("s"), .customLong("silent")], help: .advanced("Do the same as --quiet."))
+    @Flag(name: [.customShort("s"), .customLong("silent")], help: .advanced("Same as --quiet."))
     var silent = false
 
     @Flag(
         name: [.customShort("S"), .customLong("show-error")],
-        help: .advanced("Accepted as by curl: errors are always printed."))
+        help: .advanced("Ignored, for compatibility with curl: errors are always printed."))
     var showsErrors = false
 
     func validate() throws {

@@ -29,6 +29,7 @@ struct CatCommand: NameListCommand {
     var offset: ByteOffset?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Print at most this many bytes.", valueName: "bytes"))
     var length: ByteCount?

@@ -208,7 +208,7 @@ import Testing
         for arguments in [
             ["--resumable", "tus", "--offset", "1"], ["--resumable", "tus", "-X", "POST"], ["--state", "x"],
             ["--resumable", "tus", "--content-encoding", "gzip"], ["--resumable", "tus", "--state", "x", path],
-            ["--resumable", "ftp"], ["-X", "PATCH"], ["-X", "HEAD"], ["--parallel", "2"],
+            ["--resumable=ftp"], ["-X", "PATCH"], ["-X", "HEAD"], ["--parallel", "2"],
             ["--resumable", "draft", "--parallel", "2"], ["--resumable", "tus", "--parallel", "17"],
         ] {
             let outcome = try Launch(["upload"] + arguments + [path, url]).run()

@@ -1,30 +1,27 @@
-#if Command
-import ArgumentParser
-import BlobStreamsStandard
+#if Command || Receiver
+package import ArgumentParser
 import Foundation
-
-extension ArgumentHelp {
-    /// Creates the help of an option that only `--help all` and the manual page describe.
-    static func advanced(_ abstract: String, discussion: String = "", valueName: String? = nil) -> ArgumentHelp {
-        ArgumentHelp(abstract, discussion: discussion, valueName: valueName, visibility: .hidden)
-    }
-}
 
 /// The help of a command, arranged from the argument parser's help.
 ///
 /// The discussion of a command consists of paragraphs. The first paragraph is a summary. A paragraph that begins with
 /// `EXAMPLES:` is moved to the end of the help. All other paragraphs, and the discussions of options, are shown only by
 /// `--help all` and in the manual page.
-struct CommandHelp {
+package struct CommandHelp {
     /// The indentation of an option's discussion. The other lines of an option have a different indentation.
     private static let discussionIndent = String(repeating: " ", count: 8)
 
-    private var path = "blob"
-    private var command: any ParsableCommand.Type = BlobCommand.self
+    private let root: any ParsableCommand.Type
+    private var path: String
+    private var command: any ParsableCommand.Type
     private let words: ArraySlice<String>
 
-    /// - Parameter arguments: The arguments of the process, which request help.
-    init(for arguments: [String]) {
+    /// - Parameters:
+    ///   - root: The command of the program.
+    ///   - path: The name of the program.
+    ///   - arguments: The arguments of the process, which request help.
+    package init(of root: any ParsableCommand.Type, path: String, for arguments: [String]) {
+        (self.root, self.path, self.command) = (root, path, root)
         self.words = arguments.prefix { $0 != "--" }
         for name in self.words.drop(while: { $0 == "help" }).prefix(while: { !$0.hasPrefix("-") }) {
             guard
@@ -36,12 +33,11 @@ struct CommandHelp {
     }
 
     /// The text of the help, which describes the most common options or, with `--help all`, all of them.
-    var text: String {
-        if self.words == ["help", LocatorHelp.topic] { return LocatorHelp.text }
+    package var text: String {
         let isWhole = zip(self.words, self.words.dropFirst()).contains { ["-h", "--help"].contains($0) && $1 == "all" }
-        let whole = self.sections(BlobCommand.helpMessage(for: self.command, includeHidden: true))
+        let whole = self.sections(self.root.helpMessage(for: self.command, includeHidden: true))
         guard !isWhole else { return whole.joined(separator: "\n\n") }
-        var short = self.sections(BlobCommand.helpMessage(for: self.command))
+        var short = self.sections(self.root.helpMessage(for: self.command))
         if let usage = short.firstIndex(where: { $0.hasPrefix("USAGE: ") }) { short.removeSubrange(2..<max(2, usage)) }
         short = short.map { section in
             section.split(separator: "\n").filter { line in
@@ -59,7 +55,7 @@ struct CommandHelp {
         sections[0] = sections[0].replacing("OVERVIEW: ", with: "")
         if let usage = sections.firstIndex(where: { $0.hasPrefix("USAGE: ") }) {
             let operands = sections[usage].replacing(/\[-[^\[\]]*\](?: \.\.\.)?|\[<options>\]/, with: "")
-                .split(whereSeparator: \.isWhitespace).dropFirst(1 + self.path.count { $0 == " " } + 1)
+                .split(whereSeparator: \.isWhitespace).dropFirst(1 + self.path.split(separator: " ").count)
             sections[usage] = (["USAGE: \(self.path)", "[<options>]"] + operands).joined(separator: " ")
             let options = sections.firstIndex { $0.hasPrefix("OPTIONS:") }
             let start = sections[usage + 1].hasPrefix("ARGUMENTS:") ? usage + 2 : usage + 1
