@@ -134,8 +134,13 @@ import Testing
                     .dropFirst(number).first ?? Int.random(in: 0..<Self.right.count * 8, using: &random)
                 var wrong = Self.right
                 wrong[bit / 8] ^= 1 << (bit % 8)
-                let error = #expect(throws: BlobError.self, "\(statement) \(way) \(bit)") {
-                    try Self.read(Self.server(statement, way, wrong), way)
+                let events = Locked<[String]>([])
+                var context = BlobContext()
+                context.eventSink = { event in
+                    if event.kind != .bytes { events.withLock { $0.append("\(event.kind) \(event.value)") } }
+                }
+                let error = #expect(throws: BlobError.self, "\(statement) \(way) \(bit) \(events.withLock { $0 })") {
+                    try Self.read(Self.server(statement, way, wrong), way, context)
                 }
                 #expect(error?.code == .checksumMismatch, "\(bit)")
             }
