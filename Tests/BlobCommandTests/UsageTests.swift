@@ -111,7 +111,8 @@ import Testing
     }
 
     @Test func helpFitsAnyTerminal() throws {
-        let outcome = try Launch("-c", "COLUMNS=20 \"$0\" cat --help", Launch.blob).with { $0.program = "/bin/sh" }.run()
+        let outcome = try Launch("-c", "COLUMNS=20 \"$0\" cat --help", Launch.blob).with { $0.program = "/bin/sh" }
+            .run()
         #expect(outcome.ending == .status(0) && outcome.text.contains("USAGE: blob cat"))
     }
 

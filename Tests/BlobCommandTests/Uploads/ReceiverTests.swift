@@ -166,7 +166,7 @@ import Testing
         }
         let version = try Launch("--version").run().text
         expect(try Launch("receive", "--version").run(), prints: version)
-        #expect(try Launch("receive", "--help").run().text.contains("USAGE: blob-receive"))
+        #expect(try Launch("receive", "--help").run().text.contains("USAGE: blob receive"))
     }
 
     @Test func aRefusalEndsWithOneDot() throws {
