@@ -66,6 +66,8 @@ import Testing
         Task("print a member", "blob cat 'site.tgz#site/index.html'", sees: "<p>"),
         Task("print a member without its dot", "blob cat 'dotted.tgz#site/index.html'", sees: "<p>"),
         Task("print a nested member", "blob cat 'outer.tgz#inner.tar!/member'", sees: "inner"),
+        Task("print a nested member with two marks", "blob cat 'outer.tgz#inner.tar#member'", sees: "inner"),
+        Task("print a member of no archive", "blob cat 'site.tgz#site/a.json#x'", sees: "No member", status: 66),
         Task("print members by a pattern", "blob cat 'site.tgz#site/*.json'", sees: "{\"a\":1}", "{\"b\":2}"),
         Task("print the decoded bytes", "blob cat -z log.gz | tail -n 1", sees: "1000"),
         Task("read a pipe", "cat log.gz | blob cat -z | head -n 2", sees: "1", "2"),

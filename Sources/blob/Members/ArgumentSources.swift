@@ -50,7 +50,10 @@ struct ArgumentSources: Sendable {
         of openContainer: @escaping @Sendable (BlobContext) throws -> any BlobContainer
     ) throws(BlobError) -> any BlobInputStreamDataSource {
         guard case .name(let name) = selector else { return try self.decoded(member, context) }
-        return try self.decoded(NamedMemberSource(member, named: name, openContainer), context)
+        let source = NamedMemberSource(member, named: name, openContainer) { [registry] member, context in
+            try SourceContent(of: member, registry.signatureFilters(andContainers: true), context).container?.members
+        }
+        return try self.decoded(source, context)
     }
 
     /// Returns a source with its filters removed if the option requests this.

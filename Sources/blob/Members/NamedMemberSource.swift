@@ -1,7 +1,10 @@
 #if Command
 import BlobStreamsStandard
 
-/// A member of a container; if no member has the name, the only member whose name differs by a leading `./`.
+/// A member of a container.
+///
+/// If no member has the name, stands for the member whose name differs by a leading `./`, or, for a name with a `#`, for
+/// a member of the nested container before the `#`.
 struct NamedMemberSource: BlobLayer, NamedLayer {
     /// The maximum number of names that are searched for a similar one.
     static let maximumNameCount = 10_000
@@ -14,13 +17,20 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
     let underlying: any BlobInputStreamDataSource
     private let name: [UInt8]
     private let openContainer: @Sendable (BlobContext) throws -> any BlobContainer
+    private let openNested: OpenNested?
 
-    /// - Parameter openContainer: Opens the container, to search it for another name.
+    /// Opens the container that a member contains; returns nil if the member is not a container.
+    typealias OpenNested = @Sendable (any BlobInputStreamDataSource, BlobContext) throws -> (any BlobContainer)?
+
+    /// - Parameters:
+    ///   - openContainer: Opens the container, to search it for another name.
+    ///   - openNested: Opens a container in a member; nil to reject a name with a `#` that no member has.
     init(
         _ member: any BlobInputStreamDataSource, named name: [UInt8],
-        _ openContainer: @escaping @Sendable (BlobContext) throws -> any BlobContainer
+        _ openContainer: @escaping @Sendable (BlobContext) throws -> any BlobContainer, openNested: OpenNested? = nil
     ) {
         (self.underlying, self.name, self.openContainer) = (member, name, openContainer)
+        self.openNested = openNested
     }
 
     /// The name of the member's own layer, for errors.
@@ -61,11 +71,20 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
     ) throws -> any BlobInputStreamDataSource {
         let error = BlobError(wrapping: error)
         guard error.code == .notFound else { throw error }
-        guard !self.name.contains(UInt8(ascii: "#")) else {
+        let mark = self.name.firstIndex(of: UInt8(ascii: "#"))
+        guard self.underlying.traits.contains(.repeatable), mark == nil || self.openNested != nil else {
+            guard mark != nil else { throw error }
             throw error.adding("For a member of a nested archive, write '!/' instead of a second '#'.")
         }
-        guard self.underlying.traits.contains(.repeatable) else { throw error }
         let container = try self.openContainer(context)
+        if let mark, let openNested = self.openNested {
+            let names = (Array(self.name[..<mark]), Array(self.name[(mark + 1)...]))
+            let outer = NamedMemberSource(
+                try container.member(.name(names.0), context: context), named: names.0, { _ in container })
+            guard let nested = try openNested(outer, context) else { throw error }
+            let member = try nested.member(.name(names.1), context: context)
+            return NamedMemberSource(member, named: names.1, { _ in nested }, openNested: openNested)
+        }
         do {
             let other = try container.member(.name(Self.toggled(self.name)), context: context)
             _ = try other.info(context)
