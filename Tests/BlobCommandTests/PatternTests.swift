@@ -154,8 +154,15 @@ import Testing
         let out = self.folder.path("out")
         expect(try Launch("extract", "\(outer)#site.tgz", "-C", out).run(), prints: "")
         #expect(self.folder.read("out/site/z.txt") == "z")
+        // A second '#' is part of the name if a member has it, and otherwise stands for '!/'.
+        expect(try Launch("cat", "\(outer)#site.tgz#site/z.txt").run(), prints: "z")
+        expect(try Launch("cat", "\(outer)#site.tgz#none").run(), failsWith: "notFound", 66, saying: "'none'")
+        try self.folder.write("plain", to: "site.tgz#z")
+        let odd = try self.folder.pack(["site.tgz#z", "site.tgz"], into: "odd.tar")
+        expect(try Launch("cat", "\(odd)#site.tgz#z").run(), prints: "plain")
         expect(
-            try Launch("cat", "\(outer)#site.tgz#site/z.txt").run(), failsWith: "notFound", 66, saying: "write '!/'")
+            try Launch("cat", "-#site.tgz#site/z.txt").run(input: readFile(outer)), failsWith: "notFound", 66,
+            saying: "write '!/'")
     }
 
     /// Bytes that are not UTF-8 are not one and the same character.
