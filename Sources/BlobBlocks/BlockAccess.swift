@@ -10,7 +10,7 @@ package final class BlockAccess: Sendable {
         /// The table of the blocks; nil if the data has none.
         let table: BlockTable?
         let reachedPoints = ReachedPoints()
-        /// The block that the last reader had not finished when it was closed; nil if there is none.
+        /// The unfinished block of the last reader that was closed; nil if it had finished its block.
         let parkedBlock = Locked<OpenBlock?>(nil)
 
         init(table: BlockTable?) { self.table = table }

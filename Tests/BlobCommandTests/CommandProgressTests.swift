@@ -31,13 +31,25 @@ import Testing
         #expect(lines.first?.hasPrefix("0 of 2, ") ?? false, "\(lines)")
     }
 
+    @Test func aFileThatIsNamedThreeTimesCountsThreeTimes() throws {
+        let lines = try self.progress(["cat", self.files[0], self.files[0], self.files[0]])
+        #expect(!lines.isEmpty && lines.allSatisfy { $0.contains(" of 1.8 MB [") }, "\(lines)")
+    }
+
+    /// A list of unknown length has no total, and its sources are not kept.
+    @Test func aListHasACountOfBytes() throws {
+        let list = try self.folder.write(([self.files[0]] + self.files).joined(separator: "\n"), to: "list")
+        let lines = try self.progress(["cat", "--from-file", list, "--limit-rate", "3M"])
+        #expect(lines.contains { $0.hasPrefix("1.") } && !lines.contains { $0.contains("%") }, "\(lines)")
+    }
+
     @Test func filesThatAreMissingDoNotHideTheTotal() throws {
         let outcome = try Launch(["cat", "none"] + self.files + ["--progress", "always"]).run()
         #expect(outcome.ending == .status(66))
         #expect(outcome.errorText.contains(" of 1.0 MB ["), "\(outcome.errorText)")
     }
 
-    /// The length of a decoded source is unknown, and that of its input is not.
+    /// The decoded length is unknown, but the length of the input is known.
     @Test(arguments: [["test"], ["extract", "-C", "out"], ["cat", "-z"]]) func anArchiveHasTheTotalOfItsInput(
         command: [String]
     )

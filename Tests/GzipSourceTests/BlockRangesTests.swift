@@ -65,8 +65,7 @@ import Testing
         }
     }
 
-    /// Another content has other positions, and takes the place of the first; those of one without a validator are not
-    /// kept.
+    /// Positions of other content replace the first ones; positions of content without a validator are not kept.
     @Test func positionsAreThoseOfOneContent() {
         let learned = CachedFacts<ReachedPoints>()
         let info = { BlobInfo(byteCount: 1, validator: .strong($0)) }

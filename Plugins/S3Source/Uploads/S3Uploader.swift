@@ -218,8 +218,8 @@ public struct S3Uploader: Sendable {
 
     /// Begins a multipart upload in parts of ``partByteCount``, for a source that other processes can also read.
     ///
-    /// - Returns: The upload and the byte range of each part; nil for a source with a single part, or one that may
-    ///   differ between processes because it has no random access or no strong validator.
+    /// - Returns: The upload and the byte range of each part; nil if the source has a single part, or may
+    ///   differ between processes because it lacks random access or a strong validator.
     /// - Throws: The errors of ``upload(_:to:context:)``.
     package func begin(
         _ source: any BlobInputStreamDataSource, to locator: String, _ context: BlobContext

@@ -74,7 +74,7 @@ final class XzDecoder: BlockDecoder {
         let declared = self.block.pointee.uncompressed_size
         guard declared == UInt64.max || declared == UInt64(byteCount),
             blob_lzma_block_compressed_size(self.block, UInt64(unpaddedByteCount)) == LZMA_OK
-        else { throw BlobError(.corrupted, "The lengths in the index of the xz file do not match those of a block.") }
+        else { throw BlobError(.corrupted, "The index of the xz file does not match the lengths of a block.") }
         self.block.pointee.uncompressed_size = UInt64(byteCount)
         switch blob_lzma_block_decoder(self.stream.pointer, self.block) {
         case LZMA_OK: break

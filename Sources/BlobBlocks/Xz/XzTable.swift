@@ -70,8 +70,8 @@ extension BlockTable {
     /// The number of padding bytes per read, and the maximum number accepted.
     private static let (paddingByteCount, maximumPaddingByteCount) = (Int64(64 * 1024), Int64(16 << 20))
 
-    /// Returns the end of the last group of four bytes that are not all zeros; nil if there is none within
-    /// ``maximumPaddingByteCount``.
+    /// Returns the end of the last group of four bytes that are not all zeros; nil if the last
+    /// ``maximumPaddingByteCount`` bytes are zeros.
     private static func endOfStream(before end: Int64, _ base: BlockBase) throws -> Int64? {
         var start = end
         while start > 0, end - start < Self.maximumPaddingByteCount {

@@ -3,8 +3,7 @@ package import BlobPlatform
 /// An open file or folder, which is closed when its last owner releases it.
 ///
 /// Reads take an offset, so that threads can share it.
-package final class Descriptor: @unchecked Sendable {
-    // Safe: `rawValue` changes only in `close`, after all other uses.
+package final class Descriptor: @unchecked Sendable {  // Safe: only `close` changes `rawValue`, after all other uses.
     /// The number of the descriptor; -1 once it is closed.
     package private(set) var rawValue: CInt
     private let isOwned: Bool

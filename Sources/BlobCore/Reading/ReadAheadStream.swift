@@ -1,8 +1,9 @@
 /// A stream that reads another reader, which may block, on threads of a pool, ahead of the consumer.
 ///
 /// When it is closed during a call, the calling thread closes the blocking reader after the call returns.
-// Safe: `isBusy` limits the use of `reader` to one thread at a time, and only the consumer has `currentWindow`.
-package final class ReadAheadStream: LateStream, @unchecked Sendable {
+///
+/// `isBusy` limits the use of the reader to one thread at a time; only the consumer has `currentWindow`.
+package final class ReadAheadStream: LateStream, @unchecked Sendable {  // Safe: `isBusy` gives `reader` one thread.
     /// The sizes of the first and of the largest window in bytes.
     package static let windowByteCounts = (64 * 1024)...(1024 * 1024)
 

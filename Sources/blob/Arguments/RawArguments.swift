@@ -77,7 +77,7 @@ enum RawArguments {
         case "--skip-existing":
             return ExistingCheck(argument: argument(index)) == nil ? "\(option)=digest" : option
         case "--resumable" where Resumption(rawValue: argument(index)) == nil:
-            // The URL is the last one that is not the value of an option.
+            // The URL of the upload is the last URL; the values of these options are other URLs.
             let words = (1..<Int(CommandLine.argc)).map(argument)
             let urls = zip(words, words.dropFirst())
                 .filter { !["--endpoint-url", "--proxy", "-x"].contains($0) && $1.contains("://") }

@@ -186,7 +186,7 @@ struct ExtractCommand: ParsableCommand {
         }
     }
 
-    /// Returns the archive and the patterns, including one that may follow a '#' in the argument.
+    /// Returns the archive and the patterns, including a pattern after a '#' in the argument.
     private func selection(_ registry: BlobRegistry) throws(BlobError) -> (BlobLocator, [String]) {
         guard let selection = registry.memberSelection(self.locator) else {
             return (try registry.locator(for: self.locator), self.globs)

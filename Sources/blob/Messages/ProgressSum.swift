@@ -24,7 +24,8 @@ final class ProgressSum<Key: Hashable & Sendable>: Sendable {
     let line: ProgressLine
     /// True if the bytes that origins deliver are counted, rather than the bytes that the command processes.
     let isOfInput: Bool
-    private let (itemCount, noun): (Int?, String)
+    let itemCount: Int?
+    private let noun: String
     private let state = Locked(State())
 
     /// - Parameters:
@@ -64,6 +65,8 @@ final class ProgressSum<Key: Hashable & Sendable>: Sendable {
         self.state.withLock { state in
             let done = state.items[key]?.done ?? 0
             state.set(key, done, done)
+            // Without a number of sources, there is no total, and only the bytes are counted.
+            guard self.itemCount != nil else { return state.items[key] = nil }
             state.finished.insert(key)
         }
     }
@@ -86,10 +89,17 @@ extension ProgressSum<String> {
         let locators = line.isShown ? (arguments ?? []).map { try? registry.locator(for: $0) } : []
         let count = isOfInput ? Set(locators.map { $0?.origin.text }).count : arguments?.count
         self.init(line, of: count, isOfInput: isOfInput)
+        var counts: [String: Int] = [:]
         for case let locator? in locators where isOfInput || locator.scheme == "file" && locator.selectors.isEmpty {
-            self.expect(locator.origin.fileByteCount, of: locator.origin.text)
+            let text = locator.origin.text
+            self.expect(
+                locator.origin.fileByteCount, of: isOfInput ? text : Self.key(of: text, counts[text, default: 0]))
+            counts[text, default: 0] += 1
         }
     }
+
+    /// Returns the key of a source after `count` earlier copies of it.
+    static func key(of text: String, _ count: Int) -> String { count == 0 ? text : "\(text)\n\(count)" }
 }
 
 extension BlobRegistry {

@@ -13,8 +13,8 @@ final class Copier {
     private let context: BlobContext
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 4096)
     private let progress: ProgressSum<String>?
-    /// The sources that were copied, as keys of the progress.
-    private var begun: Set<String> = []
+    /// The number of copies of each source, keyed by its locator.
+    private var copyCounts: [String: Int] = [:]
     /// The total number of bytes of all copies so far.
     private(set) var writtenByteCount: Int64 = 0
 
@@ -32,6 +32,14 @@ final class Copier {
 
     deinit { self.buffer.deallocate() }
 
+    /// Returns the key of the next copy of a source in the progress.
+    private func nextKey(of source: any BlobInputStreamDataSource) -> String {
+        let text = source.locator?.text ?? ""
+        let count = self.copyCounts[text, default: 0]
+        self.copyCounts[text] = count + 1
+        return ProgressSum.key(of: text, count)
+    }
+
     /// Copies at most `length` bytes, starting at `byteOffset`.
     ///
     /// - Returns: The facts about the source after the last read.
@@ -44,8 +52,7 @@ final class Copier {
     ) throws -> BlobInfo {
         let throttled = self.allowance.map { ThrottledSource(source, sharing: $0) } ?? source
         let progress = self.progress?.isOfInput == false ? self.progress : nil
-        var key = source.locator?.text ?? ""
-        if !self.begun.insert(key).inserted { key += "\n\(self.begun.count)" }
+        let key = progress?.itemCount == nil ? "" : self.nextKey(of: source)
         defer { progress?.finish(key) }
         let reader = try throttled.open(at: byteOffset, matching: validator, context: self.context)
         defer { reader.close() }
