@@ -328,8 +328,8 @@ public struct BlobStreamState: Equatable, Sendable {
     /// The number of times that the source recovered after its content was unreachable for a while.
     public var recoveryCount = 0
 
-    /// The stage of the current interruption; nil without an interruption. Setting the offset, a failure, the end and closing
-    /// also end an interruption.
+    /// The stage of the current interruption; nil without an interruption. Setting the offset, a failure, the end and
+    /// closing also end an interruption.
     ///
     /// Reported as soon as the source notices it, even if no call is reading.
     public var interruption: Interruption?
