@@ -34,8 +34,8 @@ func grdb(_ name: String = "GRDB") -> Target.Dependency {
     .product(name: name, package: "GRDB.swift", condition: .when(traits: ["Photos"]))
 }
 
-func nio(_ name: String, for trait: String = "Receiver") -> Target.Dependency {
-    .product(name: name, package: "swift-nio", condition: .when(traits: [trait]))
+func nio(_ name: String) -> Target.Dependency {
+    .product(name: name, package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient", "Receiver"]))
 }
 
 // MARK: - Kinds of targets
@@ -103,18 +103,21 @@ let package = Package(
     name: "BlobStreams",
     platforms: [.macOS(.v13), .iOS(.v16)],
     products: [
-        "ArchiveSource", "AssetLibrarySource", "BlobCore", "BlobStreams", "BlobStreamsNIO", "BlobStreamsStandard",
+        "ArchiveSource", "AssetLibrarySource", "BlobCore", "BlobReceiving", "BlobStreams", "BlobStreamsNIO",
+        "BlobStreamsStandard",
         "BlobStreamsTesting", "BlobTransfer", "BlobURLSession", "CryptoDigest", "FileSource", "GzipSource",
         "HTTPSource", "MultipartFormData", "MultipartURLRequest", "S3Source",
     ].map { .library(name: $0, targets: [$0]) }
-        + ["blob", "blob-receive", "blob-archive-helper", "blob-media-helper"].map {
+        + ["blob", "blob-receive", "blob-serve", "blob-archive-helper", "blob-media-helper"].map {
             .executable(name: $0, targets: [$0])
         },
     traits: [
         .trait(name: "Crypto", description: "Digests, encrypted 7z archives, and S3: swift-crypto."),
         .trait(name: "Photos", description: "The library of assets: GRDB.", enabledTraits: ["Crypto"]),
         .trait(name: "Command", description: "The command blob: ArgumentParser.", enabledTraits: ["Crypto"]),
-        .trait(name: "Receiver", description: "The program blob-receive: SwiftNIO.", enabledTraits: ["Command"]),
+        .trait(
+            name: "Receiver", description: "The programs blob-receive and blob-serve, and their server: SwiftNIO.",
+            enabledTraits: ["Command"]),
         .trait(name: "AsyncHTTPClient", description: "BlobStreamsNIO: uploads by async-http-client."),
         .default(enabledTraits: ["Command", "Photos", "Receiver"]),
     ],
@@ -137,10 +140,10 @@ let package = Package(
         module("BlobStreamsTesting", "BlobCore", "BlobPlatform"),
         // Separate from all others: on Linux it links FoundationNetworking, which `blob` must not.
         module("BlobURLSession", "BlobStreams"),
-        // Empty without the trait.
+        // Bodies of async-http-client, and the server of any service; empty without both traits.
         module(
-            "BlobStreamsNIO", "BlobCore", "BlobPlatform", asyncHTTPClient, nio("NIOCore", for: "AsyncHTTPClient"),
-            nio("NIOHTTP1", for: "AsyncHTTPClient"), nio("NIOPosix", for: "AsyncHTTPClient")),
+            "BlobStreamsNIO", "BlobCore", "BlobPlatform", "BlobReceiving", asyncHTTPClient, nio("NIOCore"),
+            nio("NIOHTTP1"), nio("NIOPosix")),
 
         // C libraries. Only zlib is linked, and needs its header.
         .systemLibrary(name: "CZlib", path: "Sources/CLibraries/CZlib", providers: [.apt(["zlib1g-dev"])]),
@@ -183,9 +186,15 @@ let package = Package(
         // Without Foundation, so that these two start in a millisecond.
         program("blob-archive-helper", "CArchive", "CHelper", "HelperExchange"),
         program("blob-media-helper", "CGexiv2", "CHelper", "CTurboJPEG", "CVips", "HelperExchange"),
+        // The programs with a server.
+        module(
+            "ServerProgram", path: "Sources/Servers/ServerProgram", "BlobCommandLine", "BlobCore", "BlobPlatform",
+            "BlobStreamsNIO", argumentParser),
         program(
-            "blob-receive", "BlobCommandLine", "BlobCore", "BlobPlatform", "BlobReceiving", argumentParser,
-            nio("NIOCore"), nio("NIOHTTP1"), nio("NIOPosix")),
+            "blob-receive", path: "Sources/Servers/blob-receive", "BlobReceiving", "ServerProgram"),
+        program(
+            "blob-serve", path: "Sources/Servers/blob-serve", "BlobReceiving", "BlobStreamsStandard", "ServerProgram",
+            assetLibrary),
 
         // Examples, two of which are products.
         module(
@@ -254,7 +263,8 @@ let package = Package(
             nio("NIOCore"), nio("NIOEmbedded"), nio("NIOHTTP1")),
         // The tests run the command as a process; the dependency ensures that it is built.
         tests(
-            "BlobCommandTests", "blob", "blob-archive-helper", "blob-media-helper", "blob-receive", "ArchiveSource",
+            "BlobCommandTests", "blob", "blob-archive-helper", "blob-media-helper", "blob-receive", "blob-serve",
+            "ArchiveSource",
             "BlobCommandLine", "BlobExtraction", "BlobIndex", "BlobStreams", "BlobTestSupport", "CryptoDigest",
             "FileSource", "HTTPTestSupport"),
         tests("BlobDeflateTests", "BlobTestSupport", "BlobStreams", "BlobDeflate", "CHeaders", "CZlib"),

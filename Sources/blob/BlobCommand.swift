@@ -19,7 +19,7 @@ struct BlobCommand: ParsableCommand {
         subcommands: [
             CatCommand.self, FetchCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, TestCommand.self,
             FormCommand.self, ExtractCommand.self, IndexCommand.self, UploadCommand.self, JobCommand.self,
-            ReceiveCommand.self, LibraryCommand.self, SchemesCommand.self, CompleteCommand.self,
+            ReceiveCommand.self, ServeCommand.self, LibraryCommand.self, SchemesCommand.self, CompleteCommand.self,
         ])
 }
 

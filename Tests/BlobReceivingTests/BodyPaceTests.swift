@@ -1,5 +1,6 @@
-import BlobReceiving
 import Testing
+
+@testable import BlobReceiving
 
 /// The pace of a body, with times that the test chooses.
 @Suite struct BodyPaceTests {

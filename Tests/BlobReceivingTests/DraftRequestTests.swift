@@ -1,7 +1,8 @@
-import BlobReceiving
 import BlobTestSupport
 import Foundation
 import Testing
+
+@testable import BlobReceiving
 
 /// The requests of draft-ietf-httpbis-resumable-upload.
 @Suite struct DraftRequestTests {
@@ -167,7 +168,9 @@ import Testing
                 try self.sender.send("PATCH", path, self.fields(true, 0, ["Upload-Complete": value]))
             }
             // Without a valid field, it is no request of the draft.
-            #expect(ResumableUploads.request(method: "POST", path: "/", fields: [("Upload-Complete", value)]) == nil)
+            #expect(
+                ResumableUploads.request(
+                    RequestHead(method: "POST", target: "/", fields: [("Upload-Complete", value)])) == nil)
         }
         self.sender.expectRefusal(400) { try self.sender.send("HEAD", path, [:], "a") }
         #expect(
@@ -178,12 +181,11 @@ import Testing
                 self.sender.expectRefusal(404) { try self.sender.send(method, path, self.fields(true, 0)) }
             }
         }
-        let whole = try #require(
-            ResumableUploads.request(method: "POST", path: "/", fields: [("Upload-Complete", "?1")]))
-        #expect(try whole.makeReceiver(nil) == nil)
-        let part = try #require(
-            ResumableUploads.request(method: "POST", path: "/", fields: [("Upload-Complete", "?0")]))
-        self.sender.expectRefusal(501) { _ = try part.makeReceiver(nil) }
+        // Without a folder, an upload that is whole is received as an ordinary body.
+        let service = try UploadService(folder: nil)
+        let head = { RequestHead(method: "POST", target: "/", fields: [("Upload-Complete", $0)]) }
+        #expect(try service.receiver(for: head("?1")) is RequestReceiver)
+        self.sender.expectRefusal(501) { _ = try service.receiver(for: head("?0")) }
     }
 
     @Test(arguments: [

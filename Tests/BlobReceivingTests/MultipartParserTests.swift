@@ -1,8 +1,9 @@
-import BlobReceiving
 import BlobStreams
 import BlobTestSupport
 import Foundation
 import Testing
+
+@testable import BlobReceiving
 
 @Suite struct MultipartParserTests {
     private static let form =

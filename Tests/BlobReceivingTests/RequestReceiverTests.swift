@@ -172,3 +172,15 @@ extension RequestReceiver {
 extension TemporaryFolder {
     var visibleNames: [String] { self.names.filter { !$0.hasPrefix(".") } }
 }
+
+extension RequestReceiver {
+    convenience init(
+        path: String, contentType: String?, fields: [RequestHead.Field] = [], folder: String?,
+        maximumByteCount: Int64?, storedFiles: StoredFiles? = nil
+    ) throws(BlobError) {
+        let type = contentType.map { [(name: "Content-Type", value: $0)] } ?? []
+        try self.init(
+            RequestHead(method: "PUT", target: path, fields: fields + type), folder: folder,
+            maximumByteCount: maximumByteCount, storedFiles: storedFiles)
+    }
+}

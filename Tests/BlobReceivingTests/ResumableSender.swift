@@ -1,8 +1,9 @@
-import BlobReceiving
 import BlobStreams
 import BlobTestSupport
 import Foundation
 import Testing
+
+@testable import BlobReceiving
 
 /// A sender of requests about resumable uploads, each to another receiver of the same folder: what is known is what is
 /// on the disk.
@@ -12,7 +13,9 @@ struct ResumableSender {
     /// The fields of all requests.
     var fields: [String: String]
 
-    var uploads: ResumableUploads { ResumableUploads(in: self.folder.path, maximumByteCount: self.maximumByteCount) }
+    var uploads: ResumableUploads {
+        ResumableUploads(in: UploadFolder(self.folder.path), maximumByteCount: self.maximumByteCount)
+    }
 
     /// Carries out a request whose body comes in pieces.
     @discardableResult func send(
@@ -28,8 +31,8 @@ struct ResumableSender {
         _ method: String, _ path: String, _ fields: [String: String] = [:], to uploads: ResumableUploads? = nil
     ) throws -> any BodyReceiver {
         let all = self.fields.merging(fields) { $1 }.filter { $0.value != "-" }.map { (name: $0.key, value: $0.value) }
-        let request = try #require(ResumableUploads.request(method: method, path: path, fields: all))
-        return try #require(try request.makeReceiver(uploads ?? self.uploads))
+        let request = try #require(ResumableUploads.request(RequestHead(method: method, target: path, fields: all)))
+        return try request.makeReceiver(in: uploads ?? self.uploads)
     }
 
     /// Begins a request, and cuts it.

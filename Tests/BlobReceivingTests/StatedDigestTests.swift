@@ -1,9 +1,10 @@
-import BlobReceiving
 import BlobStreams
 import BlobTestSupport
 import BlobTransfer
 import Foundation
 import Testing
+
+@testable import BlobReceiving
 
 /// Bodies with and without the digests that their requests state, each kind with 100 bits flipped one after the other.
 @Suite struct StatedDigestTests {

@@ -1,7 +1,8 @@
-import BlobReceiving
 import BlobTestSupport
 import Foundation
 import Testing
+
+@testable import BlobReceiving
 
 @Suite struct TusConcatenationTests {
     private let folder: TemporaryFolder

@@ -91,6 +91,32 @@ public struct BlobRegistry: Sendable {
         }
     }
 
+    /// Returns the container in a source, found by signature, with the filters around it.
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` if the source is not a container; the errors of reading it.
+    package func container(
+        of source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
+    ) throws(BlobError) -> any BlobContainer {
+        try BlobError.wrapping { try self.containerBySignature(source, context) }
+    }
+
+    /// Returns true for a file name with the extension of a container, or of one inside a filter.
+    package func isArchive(named name: String) -> Bool {
+        let name = name.lowercased()
+        return self.providers.contains { provider in
+            provider.fileExtensions.contains { fileExtension in
+                switch provider.kind {
+                case .origin: false
+                case .container: name.hasSuffix(".\(fileExtension)")
+                // Extensions such as `tgz` mean a tar archive.
+                case .filter:
+                    name.hasSuffix(".tar.\(fileExtension)")
+                        || fileExtension.hasPrefix("t") && name.hasSuffix(".\(fileExtension)")
+                }
+            }
+        }
+    }
+
     private enum Resolution {
         case source(any BlobInputStreamDataSource)
         case container(any BlobContainer)

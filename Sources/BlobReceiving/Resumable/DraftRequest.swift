@@ -1,9 +1,9 @@
-package import BlobCore
+import BlobCore
 import BlobTransfer
 
 /// A request of the draft "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload-11), identified in the
 /// request by its interop version.
-package struct DraftRequest: ResumableRequest {
+struct DraftRequest: ResumableRequest {
     /// The interop versions of drafts 4 to 11, whose differences do not affect the requests handled here.
     private static let versions: Set<String> = ["6", "7", "8"]
 
@@ -17,22 +17,22 @@ package struct DraftRequest: ResumableRequest {
     ///
     /// A request belongs to this protocol if its path is the path of an upload, or if it is a `POST` or `PUT` with the
     /// field `Upload-Complete`.
-    package init?(method: String, path: String, fields: some Sequence<RequestAnswer.Field>) {
-        (self.method, self.path) = (method, path)
+    init?(_ head: RequestHead) {
+        (self.method, self.path) = (head.method, head.target)
         // A repeated field has no valid value.
-        self.fields = Dictionary(fields.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
-        self.digests = RequestDigests(fields)
-        self.identifier = ResumableUploads.identifier(in: path)
-        switch method {
+        self.fields = Dictionary(head.fields.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
+        self.digests = RequestDigests(head.fields)
+        self.identifier = ResumableUploads.identifier(in: head.target)
+        switch head.method {
         case "HEAD", "GET", "PATCH", "DELETE": guard self.identifier != nil else { return nil }
         case "POST", "PUT": guard self.isLast != nil else { return nil }
         default: return nil
         }
     }
 
-    package var isWholeBody: Bool { self.identifier == nil && self.isLast == true }
+    var isWholeBody: Bool { self.identifier == nil && self.isLast == true }
 
-    package func makeReceiver(in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
+    func makeReceiver(in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
         switch self.method {
         case "POST", "PUT": return try self.create(uploads)
         case "PATCH": return try self.append(to: uploads.find(self.identifier ?? ""), uploads)
@@ -43,7 +43,7 @@ package struct DraftRequest: ResumableRequest {
         }
     }
 
-    static func limitField(_ uploads: ResumableUploads) -> RequestAnswer.Field {
+    static func limitField(_ uploads: ResumableUploads) -> RequestHead.Field {
         ("Upload-Limit", "max-size=\(min(uploads.maximumByteCount, Self.maximumInteger)), min-size=0")
     }
 
@@ -78,10 +78,11 @@ package struct DraftRequest: ResumableRequest {
     ) throws(BlobError) -> any BodyReceiver {
         let type = self.fields["content-type"]?.prefix { $0 != ";" && $0 != " " }.lowercased()
         guard type == "application/partial-upload" else {
-            throw RequestRefusal.error(415, "The Content-Type must be application/partial-upload.")
+            throw RequestRefusal.uploadError(415, "The Content-Type must be application/partial-upload.")
         }
         guard let offset = self.integer("upload-offset"), let isLast = self.isLast else {
-            throw RequestRefusal.error(400, "A PATCH request must have an Upload-Offset in bytes, and Upload-Complete.")
+            throw RequestRefusal.uploadError(
+                400, "A PATCH request must have an Upload-Offset in bytes, and Upload-Complete.")
         }
         let facts = try upload.facts()
         guard facts.arrivedByteCount == offset else {
@@ -89,7 +90,8 @@ package struct DraftRequest: ResumableRequest {
         }
         let rest = facts.record.part.byteCount - offset
         guard isLast || self.contentLength ?? 0 <= rest else {
-            throw RequestRefusal.error(413, "The upload accepts only \(rest) more bytes.", [Self.limitField(uploads)])
+            throw RequestRefusal.uploadError(
+                413, "The upload accepts only \(rest) more bytes.", [Self.limitField(uploads)])
         }
         let byteCount = try self.byteCount(from: offset)
         return try ResumableReceiver(
@@ -131,7 +133,7 @@ package struct DraftRequest: ResumableRequest {
 
     /// The length of the body; nil if the body is sent in chunks or the length is invalid.
     private var contentLength: Int64? {
-        if let text = self.fields["content-length"] { return Int64(text) }
+        if let text = self.fields["content-length"] { return RequestHead.byteCount(text) }
         return self.hasLength ? 0 : nil
     }
 

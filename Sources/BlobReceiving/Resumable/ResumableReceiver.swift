@@ -20,7 +20,7 @@ final class ResumableReceiver: BodyReceiver {
     private let permit: ResumableUpload.Permit
     private let bytes: Bytes
     private let status: Int
-    private let fields: [RequestAnswer.Field]
+    private let fields: [RequestHead.Field]
     /// The digests that the bytes must match to be kept.
     private var check: ContentCheck
     private var isOver = false
@@ -33,7 +33,7 @@ final class ResumableReceiver: BodyReceiver {
     ///   - fields: The fields of the response, in addition to the upload's state.
     init(
         _ upload: ResumableUpload, at offset: Int64, _ bytes: Bytes, _ digests: [BlobStatedDigest],
-        status: Int, _ fields: [RequestAnswer.Field]
+        status: Int, _ fields: [RequestHead.Field]
     ) throws(BlobError) {
         self.check = ContentCheck(digests)
         let isChecked = !self.check.isEmpty

@@ -3,9 +3,9 @@ import BlobPlatform
 import BlobTransfer
 import CryptoDigest
 
-/// One resumable upload: the bytes received so far in a hidden file, with a record next to it.
+/// One resumable upload: the bytes received so far, with a record.
 ///
-/// The offset is the length of the file, so it is correct even after the receiver was killed. Only one request at a
+/// The offset is the number of stored bytes, so it is correct even after the receiver was killed. Only one request at a
 /// time writes. A new request revokes the permit of the previous one, whose connection may be dead without being
 /// closed.
 final class ResumableUpload: Sendable {
@@ -41,21 +41,27 @@ final class ResumableUpload: Sendable {
     }
 
     let identifier: String
-    private let folder: String
-    /// The hidden file; nil if the upload is complete and its file is named.
-    private let file: UploadFile?
+    private let store: any UploadStore
+    /// The stored bytes; nil if the upload is complete and its bytes are published.
+    private let file: (any StoredUpload)?
     // Bytes are written while the lock is held, because no earlier request may write after a new one has begun.
     private let state: Locked<State>
 
     /// Creates an empty upload.
     ///
     /// - Parameter record: The name, the media type, and the length or limit of the upload.
-    init(creating record: UploadRecord, in folder: String) throws(BlobError) {
+    init(creating record: UploadRecord, in store: any UploadStore) throws(BlobError) {
         self.identifier = (0..<16).map { _ in UInt8.random(in: 0 ... .max) }.hexadecimal
-        self.folder = folder
+        self.store = store
         self.state = Locked(State(record: record, offset: 0))
-        self.file = try UploadFile(creatingAt: Self.path(of: self.identifier, in: folder))
-        try record.store(at: self.recordPath)
+        let file = try store.create(self.identifier)
+        self.file = file
+        do throws(BlobError) {
+            try store.keep(record, of: self.identifier)
+        } catch {
+            file.discard()
+            throw error
+        }
     }
 
     /// Creates a final upload from the concatenated bytes of other uploads.
@@ -66,10 +72,11 @@ final class ResumableUpload: Sendable {
     /// - Throws: A refusal with 423 while another request is creating the same upload, or with 400 if the bytes do not
     ///   match the stated digests; the errors of the disk.
     init(
-        _ identifier: String, concatenating parts: [ResumableUpload], as record: UploadRecord, in folder: String
+        _ identifier: String, concatenating parts: [ResumableUpload], as record: UploadRecord,
+        in store: any UploadStore
     ) throws(BlobError) {
-        (self.identifier, self.folder) = (identifier, folder)
-        let file = try UploadFile(creatingAt: Self.path(of: identifier, in: folder))
+        (self.identifier, self.store) = (identifier, store)
+        let file = try store.create(identifier)
         var (record, offset) = (record, Int64(0))
         do throws(BlobError) {
             var (hasher, check) = (CryptoDigest.sha256.makeHasher(), record.check)
@@ -83,9 +90,9 @@ final class ResumableUpload: Sendable {
             try check.finish()
             try file.synchronize()
             (record.part.byteCount, record.part.sha256) = (offset, hasher.finalizeHexadecimal())
-            try record.store(at: file.path + Self.recordSuffix)
+            try store.keep(record, of: identifier)
         } catch {
-            file.removeHiddenName()
+            file.discard()
             throw error
         }
         (self.file, self.state) = (file, Locked(State(record: record, offset: offset)))
@@ -94,27 +101,23 @@ final class ResumableUpload: Sendable {
     /// Opens an upload of this receiver or an earlier one.
     ///
     /// - Throws: A refusal with 404 if the upload does not exist, or with 423 while another process uses it.
-    init(_ identifier: String, in folder: String) throws(BlobError) {
-        let path = Self.path(of: identifier, in: folder)
-        guard var record = try UploadRecord(contentsOf: path + Self.recordSuffix) else {
-            throw RequestRefusal.missingUpload
-        }
-        (self.identifier, self.folder) = (identifier, folder)
-        guard let file = try UploadFile(openingAt: path) else {
+    init(_ identifier: String, in store: any UploadStore) throws(BlobError) {
+        guard var record = try UploadRecord(of: identifier, in: store) else { throw RequestRefusal.missingUpload }
+        (self.identifier, self.store) = (identifier, store)
+        guard let file = try store.open(identifier) else {
             guard record.isComplete else { throw RequestRefusal.missingUpload }
             (self.file, self.state) = (nil, Locked(State(record: record, offset: record.part.byteCount)))
             return
         }
-        let status = try file.status()
-        let offset = min(status.byteCount, record.verifiedByteCount ?? .max)
+        let offset = min(try file.byteCount(), record.verifiedByteCount ?? .max)
         record.verifiedByteCount = nil
         (self.file, self.state) = (file, Locked(State(record: record, offset: offset)))
         try file.truncate(to: offset)
         guard offset <= record.part.byteCount else {
             throw BlobError(.corrupted, "The file of an upload is longer than the upload.")
         }
-        // The receiver was killed after naming the file and before removing the hidden name.
-        if record.isComplete, status.linkCount > 1 { file.removeHiddenName() }
+        // The receiver was killed after publishing the bytes and before discarding its own name of them.
+        if record.isComplete, file.isPublished { file.discard() }
     }
 
     /// Returns a snapshot of the upload's state.
@@ -148,7 +151,7 @@ final class ResumableUpload: Sendable {
         try self.state.withLock { state throws(BlobError) in
             try Self.checkPresence(state)
             guard state.record.concatenation == nil else {
-                throw RequestRefusal.error(403, "A final upload does not accept bytes.")
+                throw RequestRefusal.uploadError(403, "A final upload does not accept bytes.")
             }
             guard state.arrivedByteCount == offset else {
                 throw RequestRefusal.wrongOffsetError(offset, expected: state.arrivedByteCount)
@@ -172,7 +175,7 @@ final class ResumableUpload: Sendable {
             try Self.check(permit, state)
             guard Int64(bytes.count) <= state.record.part.byteCount - state.offset else {
                 let byteCount = state.record.part.byteCount
-                throw RequestRefusal.error(413, "The request exceeds the upload's length of \(byteCount) bytes.")
+                throw RequestRefusal.uploadError(413, "The request exceeds the upload's length of \(byteCount) bytes.")
             }
             try self.file?.write(bytes, at: &state.offset)
         }
@@ -206,14 +209,14 @@ final class ResumableUpload: Sendable {
         }
     }
 
-    /// Gives the file its final name if all bytes have arrived and it does not have that name yet.
+    /// Publishes the bytes if all of them have arrived and they are not yet published.
     ///
-    /// - Returns: The file; empty if bytes are missing, if it was already returned, or for a part of a final upload.
+    /// - Returns: The part; empty if bytes are missing, if it was already returned, or for a part of a final upload.
     /// - Throws: A refusal with 400 if the bytes do not match the digests stated at creation; the upload is then
     ///   removed.
     func completeParts() throws(BlobError) -> [ReceivedPart] {
         try self.state.withLock { state throws(BlobError) in
-            guard let file, state.isWhole, !state.record.has(.partial), !state.isRemoved, file.isHidden else {
+            guard let file, state.isWhole, !state.record.has(.partial), !state.isRemoved, file.isPresent else {
                 return []
             }
             if !state.record.isComplete {
@@ -230,15 +233,12 @@ final class ResumableUpload: Sendable {
                     throw error
                 }
                 state.record.part.sha256 = hasher.finalizeHexadecimal()
-                // From now on, a receiver that finds the record without the bytes can conclude that the file has been
-                // named.
-                try state.record.store(at: self.recordPath)
+                // From now on, a receiver that finds the record without the bytes can conclude that they were published.
+                try self.store.keep(state.record, of: self.identifier)
             }
             var part = state.record.part
-            part.file = try ReceivedFile.linkFile(
-                file.path, in: self.folder, as: SafeFileName.fileName(from: part.name.utf8))
-            try FileSystem(of: self.folder).synchronizeFolder()
-            file.removeHiddenName()
+            part.file = try file.publish(part)
+            file.discard()
             return [part]
         }
     }
@@ -256,13 +256,13 @@ final class ResumableUpload: Sendable {
 
     private func discard(_ state: inout State) {
         state.isRemoved = true
-        _ = unlink(self.recordPath)
-        self.file?.removeHiddenName()
+        self.store.removeRecord(of: self.identifier)
+        self.file?.discard()
     }
 
     private static func check(_ permit: Permit, _ state: State) throws(BlobError) {
         guard state.permit == permit, !state.isRemoved else {
-            throw RequestRefusal.error(409, "Another request has taken over the upload.")
+            throw RequestRefusal.uploadError(409, "Another request has taken over the upload.")
         }
     }
 
@@ -273,7 +273,7 @@ final class ResumableUpload: Sendable {
     private func store(_ record: UploadRecord, in state: inout State) throws(BlobError) {
         guard record != state.record else { return }
         state.record = record
-        try record.store(at: self.recordPath)
+        try self.store.keep(record, of: self.identifier)
     }
 
     /// Revokes the permit of the current request, and discards its bytes unless their check is complete.
@@ -282,109 +282,14 @@ final class ResumableUpload: Sendable {
         guard let verified = state.record.verifiedByteCount else { return }
         try self.file?.truncate(to: verified)
         (state.offset, state.record.verifiedByteCount) = (verified, nil)
-        try state.record.store(at: self.recordPath)
+        try self.store.keep(state.record, of: self.identifier)
     }
-
-    // MARK: Files
 
     /// The path of the upload's URL.
     var path: String { ResumableUploads.path + self.identifier }
-
-    private static let recordSuffix = ".json"
-
-    /// The length of the name of the hidden file.
-    static let fileNameLength = 1 + 32 + ".upload".count
-
-    private var recordPath: String { Self.path(of: self.identifier, in: self.folder) + Self.recordSuffix }
-
-    private static func path(of identifier: String, in folder: String) -> String { "\(folder)/.\(identifier).upload" }
 }
 
-/// The hidden file that contains the bytes of a resumable upload, locked against other receivers of the folder.
-final class UploadFile: Sendable {
-    /// The number of bytes per read when the file is read again.
-    private static let readByteCount = 1 << 18
-
-    let path: String
-    private let descriptor: Descriptor
-
-    /// Creates the file, or empties a file left by an interrupted creation.
-    init(creatingAt path: String) throws(BlobError) {
-        self.path = path
-        self.descriptor = try Descriptor(
-            path, O_RDWR | O_CREAT | O_NOFOLLOW, permissions: 0o644, doing: "Could not create \(path)")
-        try self.lock()
-        try self.truncate(to: 0)
-    }
-
-    /// Opens the file; fails if it does not exist.
-    init?(openingAt path: String) throws(BlobError) {
-        self.path = path
-        do throws(BlobError) {
-            self.descriptor = try Descriptor(path, O_RDWR | O_NOFOLLOW, doing: "Could not open an upload")
-        } catch {
-            guard error.systemErrorNumber == ENOENT else { throw error }
-            return nil
-        }
-        try self.lock()
-    }
-
-    func status() throws(BlobError) -> FileStatus { try self.descriptor.status(named: "an upload") }
-
-    /// True while the file has its hidden name.
-    var isHidden: Bool { access(self.path, F_OK) == 0 }
-
-    /// Writes bytes. Advances `offset` by the number of stored bytes, so that the offset is correct even after an
-    /// error.
-    func write(_ bytes: UnsafeRawBufferPointer, at offset: inout Int64) throws(BlobError) {
-        var rest = bytes
-        while !rest.isEmpty {
-            let count = pwrite(self.descriptor.rawValue, rest.baseAddress, rest.count, off_t(offset))
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw BlobError(systemError: errno, doing: "Could not store an upload") }
-            offset += Int64(count)
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-        }
-    }
-
-    /// Reads the first `byteCount` bytes of the file, and calls `take` with each piece.
-    func read(_ byteCount: Int64, _ take: (UnsafeRawBufferPointer) throws(BlobError) -> Void) throws(BlobError) {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.readByteCount, alignment: 4096)
-        defer { buffer.deallocate() }
-        var offset: Int64 = 0
-        while offset < byteCount {
-            let room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Int(clamping: byteCount - offset)))
-            let count = try self.descriptor.read(into: room, at: offset, named: "an upload")
-            guard count > 0 else { throw BlobError(.truncated, "The file of an upload ends too early.") }
-            try take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            offset += Int64(count)
-        }
-    }
-
-    func truncate(to byteCount: Int64) throws(BlobError) {
-        guard ftruncate(self.descriptor.rawValue, off_t(byteCount)) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not truncate an upload")
-        }
-    }
-
-    func synchronize() throws(BlobError) { try self.descriptor.synchronise(doing: "Could not store an upload") }
-
-    /// Removes the hidden name.
-    func removeHiddenName() { _ = unlink(self.path) }
-
-    /// Locks the file, unless its file system does not support locks.
-    private func lock() throws(BlobError) {
-        var lock = DescriptionLock.request(F_WRLCK)
-        guard fcntl(self.descriptor.rawValue, DescriptionLock.setCommand, &lock) != 0,
-            errno == EAGAIN || errno == EACCES
-        else {
-            return
-        }
-        throw RequestRefusal.error(423, "Another receiver has the upload open.")
-    }
-}
-
-/// The facts about a resumable upload that remain after the receiver ends, stored in a small file next to its bytes.
+/// The facts about a resumable upload that remain after the receiver ends, stored next to its bytes.
 struct UploadRecord: Codable, Equatable {
     enum Trait: String, Codable {
         /// A part of a final upload, which is never named or reported.
@@ -394,9 +299,6 @@ struct UploadRecord: Codable, Equatable {
         /// An upload of unknown length. The length of the part is then a limit.
         case unbounded
     }
-
-    /// The maximum length of a record to read. Request headers, which contain all names, are smaller.
-    private static let maximumFileByteCount = 1 << 20
 
     /// The file as it will be reported: with its total length, but without a digest until all bytes have arrived.
     var part: ReceivedPart
@@ -424,20 +326,19 @@ struct UploadRecord: Codable, Equatable {
         self.traits = traits.isEmpty ? nil : traits
     }
 
-    /// Reads a record; fails if the file cannot be opened.
+    /// Reads a record; fails if it does not exist.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` if the file is not a valid record.
-    init?(contentsOf path: String) throws(BlobError) {
-        guard let file = try? Descriptor(path, O_RDONLY, doing: "") else { return nil }
+    /// - Throws: ``BlobError/Code/corrupted`` for an invalid record.
+    init?(of identifier: String, in store: any UploadStore) throws(BlobError) {
+        guard let bytes = try store.record(of: identifier) else { return nil }
         do {
-            let byteCount = try Int(clamping: file.status(named: "the record").byteCount)
-            let bytes = try file.bytes(count: min(byteCount, Self.maximumFileByteCount), named: "the record")
-            self = try JSONDecoder().decode(Self.self, from: Data(bytes))
+            self = try JSONDecoder().decode(Self.self, from: bytes)
         } catch {
-            throw BlobError(.corrupted, "The record \(path) of an upload cannot be read: \(BlobError.text(of: error)).")
+            let text = BlobError.text(of: error)
+            throw BlobError(.corrupted, "The record of the upload \(identifier) cannot be read: \(text).")
         }
         guard self.part.byteCount >= 0, self.verifiedByteCount ?? 0 >= 0 else {
-            throw BlobError(.corrupted, "The record \(path) of an upload has a negative length.")
+            throw BlobError(.corrupted, "The record of the upload \(identifier) has a negative length.")
         }
     }
 
@@ -453,7 +354,7 @@ struct UploadRecord: Codable, Equatable {
             throw RequestRefusal.inconsistentLengthError(byteCount, expected: limit)
         }
         guard byteCount <= limit else {
-            throw RequestRefusal.error(413, "The upload has more bytes than the limit of \(limit).")
+            throw RequestRefusal.uploadError(413, "The upload has more bytes than the limit of \(limit).")
         }
         self.part.byteCount = byteCount
         self.traits?.remove(.unbounded)
@@ -461,14 +362,4 @@ struct UploadRecord: Codable, Equatable {
 
     /// Allows the upload to be complete once all its bytes have arrived.
     mutating func end() { self.traits?.remove(.unended) }
-
-    /// Replaces the file, and waits until it is on the disk.
-    func store(at path: String) throws(BlobError) {
-        try BlobError.wrapping {
-            let bytes = try JSONEncoder().encode(self)
-            let file = try AtomicFile(path: path)
-            try bytes.withUnsafeBytes { try file.write($0) }
-            try file.commit()
-        }
-    }
 }

@@ -1,9 +1,8 @@
-package import BlobCore
-import BlobPlatform
+public import BlobCore
 import CryptoDigest
 
 /// A request of a protocol for resumable uploads.
-package protocol ResumableRequest: Sendable {
+protocol ResumableRequest: Sendable {
     /// True for a request with the whole body of a new upload, which may be received like an ordinary request.
     var isWholeBody: Bool { get }
 
@@ -13,26 +12,9 @@ package protocol ResumableRequest: Sendable {
     func makeReceiver(in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver
 }
 
-extension ResumableRequest {
-    /// Returns the receiver for the request; nil if nothing is stored and the request can be received like an ordinary
-    /// one.
-    ///
-    /// - Parameter uploads: The uploads; nil if nothing is stored.
-    /// - Throws: The errors of ``makeReceiver(in:)``; a refusal with 501 if the request needs stored uploads.
-    package func makeReceiver(_ uploads: ResumableUploads?) throws(BlobError) -> (any BodyReceiver)? {
-        if let uploads { return try self.makeReceiver(in: uploads) }
-        guard self.isWholeBody else {
-            throw RequestRefusal.error(501, "Resumable uploads need a folder: start the receiver with --directory.")
-        }
-        return nil
-    }
-}
-
-/// The resumable uploads of a folder, including the uploads of earlier receivers.
-package final class ResumableUploads: Sendable {
-    /// The time after which abandoned uploads and the records of complete ones are removed: one week.
-    private static let lifetime = 7 * 24 * 3600.0
-
+/// The resumable uploads of a store, including the uploads of earlier receivers: the server's side of tus 1.0.0 and of
+/// the draft "Resumable Uploads for HTTP", of which any request may continue an upload of the other.
+public final class ResumableUploads: Sendable {
     /// The number of known uploads above which unused ones are discarded from memory.
     private static let maximumIdleCount = 1024
 
@@ -45,25 +27,21 @@ package final class ResumableUploads: Sendable {
         weak var upload: ResumableUpload?
     }
 
-    private let folder: String
+    private let store: any UploadStore
     /// The maximum length of an upload in bytes.
-    package let maximumByteCount: Int64
+    let maximumByteCount: Int64
     private let entries = Locked<[String: Entry]>([:])
 
-    /// Creates the collection, and removes uploads that have not changed for a week.
-    package init(in folder: String, maximumByteCount: Int64) {
-        self.folder = folder
-        self.maximumByteCount = maximumByteCount
-        let files = FileManager.default
-        for name in (try? files.contentsOfDirectory(atPath: folder)) ?? [] {
-            guard name.wholeMatch(of: /\.[0-9a-f]{32}\.upload(\.json)?/) != nil else { continue }
-            // The modification date of the bytes also applies to their record.
-            let bytes = "\(folder)/\(name.prefix(ResumableUpload.fileNameLength))"
-            let path = files.fileExists(atPath: bytes) ? bytes : "\(folder)/\(name)"
-            let change = (try? files.attributesOfItem(atPath: path))?[.modificationDate] as? Date
-            guard let change, change.timeIntervalSinceNow < -Self.lifetime else { continue }
-            _ = unlink("\(folder)/\(name)")
-        }
+    /// Creates the collection of all uploads in a store.
+    public init(in store: any UploadStore, maximumByteCount: Int64) {
+        (self.store, self.maximumByteCount) = (store, maximumByteCount)
+    }
+
+    /// Returns the receiver of a request that belongs to one of the protocols; nil for any other request.
+    ///
+    /// - Throws: An error with a ``RequestRefusal`` as its cause, and the errors of the store.
+    public func receiver(for head: RequestHead) throws(BlobError) -> (any BodyReceiver)? {
+        try Self.request(head)?.makeReceiver(in: self)
     }
 
     /// Returns the identifier in the path of an upload's URL; nil for any other path.
@@ -72,25 +50,20 @@ package final class ResumableUploads: Sendable {
     }
 
     /// Returns the request if it belongs to a protocol for resumable uploads; nil otherwise.
-    package static func request(
-        method: String, path: String, fields: [RequestAnswer.Field]
-    ) -> (any ResumableRequest)? {
-        if let request = TusRequest(method: method, path: path, fields: fields) { return request }
-        return DraftRequest(method: method, path: path, fields: fields)
-    }
+    static func request(_ head: RequestHead) -> (any ResumableRequest)? { TusRequest(head) ?? DraftRequest(head) }
 
     /// Checks the length of an upload.
     ///
     /// - Throws: A refusal with 413 if the upload has more bytes than the limit.
     func checkLimit(_ byteCount: Int64) throws(BlobError) {
         guard byteCount > self.maximumByteCount else { return }
-        throw RequestRefusal.error(
+        throw RequestRefusal.uploadError(
             413, "The upload has more bytes than the limit of \(self.maximumByteCount).",
             [DraftRequest.limitField(self)])
     }
 
     func create(_ record: UploadRecord) throws(BlobError) -> ResumableUpload {
-        let upload = try ResumableUpload(creating: record, in: self.folder)
+        let upload = try ResumableUpload(creating: record, in: self.store)
         self.entries.withLock { Self.add(upload, to: &$0) }
         return upload
     }
@@ -111,7 +84,7 @@ package final class ResumableUploads: Sendable {
         } catch {
             guard error.refusalStatus == 404 else { throw error }
         }
-        let upload = try ResumableUpload(identifier, concatenating: parts, as: record, in: self.folder)
+        let upload = try ResumableUpload(identifier, concatenating: parts, as: record, in: self.store)
         self.entries.withLock { Self.add(upload, to: &$0) }
         return upload
     }
@@ -123,7 +96,7 @@ package final class ResumableUploads: Sendable {
         guard identifier.wholeMatch(of: /[0-9a-f]{32}/) != nil else { throw RequestRefusal.missingUpload }
         return try self.entries.withLock { entries throws(BlobError) in
             if let upload = entries[identifier]?.upload { return upload }
-            let upload = try ResumableUpload(identifier, in: self.folder)
+            let upload = try ResumableUpload(identifier, in: self.store)
             Self.add(upload, to: &entries)
             return upload
         }

@@ -1,10 +1,10 @@
-package import BlobCore
+import BlobCore
 import BlobPlatform
 import BlobTransfer
 
 /// A request of the tus protocol, version 1.0.0 (https://tus.io/protocols/resumable-upload), with the extensions
 /// creation, creation-with-upload, termination, checksum and concatenation.
-package struct TusRequest: ResumableRequest {
+struct TusRequest: ResumableRequest {
     private static let version = RequestRefusal.tusVersion
 
     /// The names of the supported algorithms.
@@ -15,20 +15,20 @@ package struct TusRequest: ResumableRequest {
     private let fields: [String: String]
     private let digests: RequestDigests
 
-    package var isWholeBody: Bool { false }
+    var isWholeBody: Bool { false }
 
     /// Creates the request; fails if it does not belong to this protocol.
     ///
     /// A request belongs to this protocol if it is an `OPTIONS` request, or if it names a version and its method is
     /// `POST`, `HEAD`, `PATCH` or `DELETE`, regardless of its path. In a request that names a version,
     /// `X-HTTP-Method-Override` replaces the method, and any method belongs to this protocol.
-    package init?(method: String, path: String, fields: some Sequence<RequestAnswer.Field>) {
-        self.fields = Dictionary(fields.map { ($0.name.lowercased(), $0.value) }) { first, _ in first }
-        self.digests = RequestDigests(fields)
-        self.identifier = ResumableUploads.identifier(in: path) ?? ""
+    init?(_ head: RequestHead) {
+        self.fields = Dictionary(head.fields.map { ($0.name.lowercased(), $0.value) }) { first, _ in first }
+        self.digests = RequestDigests(head.fields)
+        self.identifier = ResumableUploads.identifier(in: head.target) ?? ""
         let hasVersion = self.fields["tus-resumable"] != nil
         let override = hasVersion ? self.fields["x-http-method-override"] : nil
-        self.method = override ?? method
+        self.method = override ?? head.method
         switch self.method {
         case "OPTIONS": return
         case "POST", "HEAD", "PATCH", "DELETE": guard hasVersion else { return nil }
@@ -37,10 +37,10 @@ package struct TusRequest: ResumableRequest {
         }
     }
 
-    package func makeReceiver(in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
+    func makeReceiver(in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
         guard self.method != "OPTIONS" else { return Self.answered(204, self.abilities(uploads)) }
         guard self.fields["tus-resumable"] == Self.version else {
-            throw RequestRefusal.error(412, "The only supported version of tus is \(Self.version).")
+            throw RequestRefusal.uploadError(412, "The only supported version of tus is \(Self.version).")
         }
         switch self.method {
         case "POST": return try self.create(uploads)
@@ -49,15 +49,15 @@ package struct TusRequest: ResumableRequest {
             try uploads.find(self.identifier).remove()
             return Self.answered(204)
         case "PATCH": return try self.append(to: uploads.find(self.identifier))
-        default: throw RequestRefusal.error(405, "The value of X-HTTP-Method-Override is not a tus method.")
+        default: throw RequestRefusal.uploadError(405, "The value of X-HTTP-Method-Override is not a tus method.")
         }
     }
 
     private static func answered(
-        _ status: Int, _ fields: [RequestAnswer.Field] = [], _ parts: [ReceivedPart] = []
+        _ status: Int, _ fields: [RequestHead.Field] = [], _ parts: [ReceivedPart] = []
     ) -> AnsweredRequest { AnsweredRequest(status, [("Tus-Resumable", self.version)] + fields, parts) }
 
-    private func abilities(_ uploads: ResumableUploads) -> [RequestAnswer.Field] {
+    private func abilities(_ uploads: ResumableUploads) -> [RequestHead.Field] {
         [
             ("Tus-Version", Self.version),
             ("Tus-Extension", "creation,creation-with-upload,termination,checksum,concatenation"),
@@ -71,7 +71,7 @@ package struct TusRequest: ResumableRequest {
         let concatenation = self.fields["upload-concat"]
         if let concatenation, concatenation != "partial" { return try self.concatenate(concatenation, in: uploads) }
         guard let byteCount = self.number("upload-length") else {
-            throw RequestRefusal.error(400, "A creation request must have an Upload-Length in bytes.")
+            throw RequestRefusal.uploadError(400, "A creation request must have an Upload-Length in bytes.")
         }
         try uploads.checkLimit(byteCount)
         let part = try self.part(byteCount: byteCount)
@@ -93,7 +93,7 @@ package struct TusRequest: ResumableRequest {
     private func concatenate(_ value: String, in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
         let words = value.split(separator: ";", maxSplits: 1)
         guard words.count == 2, words[0] == "final" else {
-            throw RequestRefusal.error(
+            throw RequestRefusal.uploadError(
                 400, "Upload-Concat must be 'partial', or 'final;' followed by the URLs of the parts.")
         }
         var (parts, byteCount): ([ResumableUpload], Int64) = ([], 0)
@@ -101,16 +101,16 @@ package struct TusRequest: ResumableRequest {
             let part = try uploads.find(ResumableUploads.identifier(in: Self.path(of: url)) ?? "")
             let facts = try part.facts()
             guard facts.record.has(.partial), facts.isWhole else {
-                throw RequestRefusal.error(400, "\(url) is not a partial upload or is not complete.")
+                throw RequestRefusal.uploadError(400, "\(url) is not a partial upload or is not complete.")
             }
             guard facts.arrivedByteCount <= uploads.maximumByteCount - byteCount else {
-                throw RequestRefusal.error(
+                throw RequestRefusal.uploadError(
                     413, "The parts have more bytes than the limit of \(uploads.maximumByteCount).")
             }
             parts.append(part)
             byteCount += facts.arrivedByteCount
         }
-        guard !parts.isEmpty else { throw RequestRefusal.error(400, "The final upload has no parts.") }
+        guard !parts.isEmpty else { throw RequestRefusal.uploadError(400, "The final upload has no parts.") }
         var record = UploadRecord(part: try self.part(byteCount: byteCount))
         record.concatenation = value
         record.digests = BlobStatedDigest.fieldValue(self.digests.representation)
@@ -145,7 +145,8 @@ package struct TusRequest: ResumableRequest {
                     let value = Data(base64Encoded: words.count > 1 ? String(words[1]) : ""),
                     values.updateValue(String(decoding: value, as: UTF8.self), forKey: String(words[0])) == nil
                 else {
-                    throw RequestRefusal.error(400, "Upload-Metadata must be pairs of a key and a value in base64.")
+                    throw RequestRefusal.uploadError(
+                        400, "Upload-Metadata must be pairs of a key and a value in base64.")
                 }
             }
             return values.filter { !$0.value.isEmpty }
@@ -169,19 +170,19 @@ package struct TusRequest: ResumableRequest {
 
     private func append(to upload: ResumableUpload) throws(BlobError) -> any BodyReceiver {
         try self.checkContentType()
-        guard let offset = self.number("upload-offset") else {
-            throw RequestRefusal.error(400, "A PATCH request must have an Upload-Offset in bytes.")
+        guard let offset = self.number("upload-offset"), offset < .max else {
+            throw RequestRefusal.uploadError(400, "A PATCH request must have an Upload-Offset in bytes.")
         }
         let byteCount = try upload.facts().record.part.byteCount
         guard self.number("content-length") ?? 0 <= max(0, byteCount - offset) else {
-            throw RequestRefusal.error(413, "The request exceeds the upload's length of \(byteCount) bytes.")
+            throw RequestRefusal.uploadError(413, "The request exceeds the upload's length of \(byteCount) bytes.")
         }
         return try self.receiver(upload, at: offset, self.digests.all + self.checksum, status: 204)
     }
 
     private func receiver(
         _ upload: ResumableUpload, at offset: Int64, _ digests: [BlobStatedDigest], status: Int,
-        _ fields: [RequestAnswer.Field] = []
+        _ fields: [RequestHead.Field] = []
     ) throws(BlobError) -> ResumableReceiver {
         try ResumableReceiver(
             upload, at: offset, .tus, digests, status: status, [("Tus-Resumable", Self.version)] + fields)
@@ -189,7 +190,7 @@ package struct TusRequest: ResumableRequest {
 
     private func checkContentType() throws(BlobError) {
         guard self.fields["content-type"]?.lowercased() == "application/offset+octet-stream" else {
-            throw RequestRefusal.error(415, "The Content-Type must be application/offset+octet-stream.")
+            throw RequestRefusal.uploadError(415, "The Content-Type must be application/offset+octet-stream.")
         }
     }
 
@@ -202,7 +203,7 @@ package struct TusRequest: ResumableRequest {
                 Data(base64Encoded: String(words[1])) != nil
             else {
                 let names = Self.algorithms.joined(separator: ", ")
-                throw RequestRefusal.error(
+                throw RequestRefusal.uploadError(
                     400, "Upload-Checksum must be one of \(names), followed by a value in base64.")
             }
             return [BlobStatedDigest(algorithm, base64: String(words[1]), "Upload-Checksum")]
@@ -211,6 +212,6 @@ package struct TusRequest: ResumableRequest {
 
     /// Returns the value of a field that contains a number of bytes; nil unless the value consists of digits.
     private func number(_ name: String) -> Int64? {
-        self.fields[name].flatMap { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64($0) : nil }
+        self.fields[name].flatMap(RequestHead.byteCount)
     }
 }

@@ -4,7 +4,7 @@ import BlobPlatform
 /// The files that this receiver stored, keyed by the paths of their requests.
 ///
 /// Senders ask for these files before they send a file again. The files of earlier receivers are unknown.
-package final class StoredFiles: Sendable {
+final class StoredFiles: Sendable {
     /// The maximum number of remembered files. Beyond it, all are discarded.
     private static let maximumCount = 100_000
 
@@ -16,7 +16,7 @@ package final class StoredFiles: Sendable {
 
     private let files = Locked<[Substring: StoredFile]>([:])
 
-    package init() {}
+    init() {}
 
     /// Remembers a file, replacing an earlier file at the request's path. The query is ignored.
     func add(_ part: ReceivedPart, at path: String) {
@@ -37,10 +37,11 @@ package final class StoredFiles: Sendable {
 
     /// Returns the receiver for a HEAD request. The response contains the length, the media type and the digest of the
     /// file at the path (RFC 9530), or has the status 404.
-    package func headReceiver(_ path: String) -> any BodyReceiver {
+    func headReceiver(_ path: String) -> any BodyReceiver {
         guard let part = self.find(path) else { return AnsweredRequest(404) }
         let type = part.mediaType.map { [("Content-Type", $0)] } ?? []
-        return AnsweredRequest(200, type + [("Content-Length", String(part.byteCount))] + part.digestFields)
+        return AnsweredRequest(
+            RequestAnswer(status: 200, fields: type + part.digestFields, body: nil, byteCount: part.byteCount))
     }
 
     /// Returns the status of a regular file; nil for any other file.

@@ -1,29 +1,34 @@
-package import BlobCore
+public import BlobCore
 
 /// Parses a `multipart/form-data` body as it arrives, in pieces of any size (RFC 2046, section 5.1; RFC 7578).
 ///
-/// Buffers only the header of one part. The parser is stricter than the grammar where implementations differ: it
+/// A state machine without I/O; ``MultipartParts`` is the same as an asynchronous sequence. Buffers only the header of one part. The parser is stricter than the grammar where implementations differ: it
 /// rejects lines that continue after the delimiter, line endings without a carriage return, folded fields, and
 /// duplicate fields.
-package struct MultipartParser {
-    package enum Event {
+public struct MultipartParser {
+    /// A step in the form.
+    public enum Event {
+        /// The header of the next part.
         case begin(MultipartHeader)
         /// Some bytes of the part, in memory that is valid only during the call.
         case bytes(UnsafeRawBufferPointer)
+        /// The end of the part.
         case end
     }
 
-    package struct Limits: Sendable {
+    /// The maximum sizes of a form's parts other than their content, which the caller limits.
+    public struct Limits: Sendable {
         /// The maximum number of parts, ten times the number of fields that Django accepts.
-        package var maximumPartCount = 10_000
+        public var maximumPartCount = 10_000
         /// The maximum length of one part's header in bytes. A typical header has about 200.
-        package var maximumHeaderByteCount = 16 * 1024
+        public var maximumHeaderByteCount = 16 * 1024
         /// The maximum number of bytes before the first part, where most senders write none.
-        package var maximumPreambleByteCount = 64 * 1024
+        public var maximumPreambleByteCount = 64 * 1024
         /// The maximum number of whitespace characters after a delimiter.
-        package var maximumPaddingByteCount = 64
+        public var maximumPaddingByteCount = 64
 
-        package init() {}
+        /// Creates the default limits.
+        public init() {}
     }
 
     private enum State {
@@ -46,9 +51,11 @@ package struct MultipartParser {
     private var stateByteCount = 0  // The number of bytes in the current state, if it is limited.
     private var byteOffset: Int64 = 0
 
+    /// Creates a parser for the body with a boundary; see ``MultipartHeader/boundary(of:)``.
+    ///
     /// - Parameter boundary: 1 to 70 of the characters of RFC 2046, section 5.1.1, without a trailing space.
     /// - Throws: ``BlobError/Code/invalidArgument`` for any other boundary.
-    package init(boundary: String, limits: Limits = Limits()) throws(BlobError) {
+    public init(boundary: String, limits: Limits = Limits()) throws(BlobError) {
         guard (1...70).contains(boundary.utf8.count), boundary.utf8.allSatisfy(Self.boundaryCharacters.contains),
             boundary.last != " "
         else { throw BlobError(.invalidArgument, "The boundary of the multipart body is invalid.") }
@@ -65,7 +72,7 @@ package struct MultipartParser {
     ///
     /// - Throws: ``BlobError/Code/corrupted`` for a malformed body; ``BlobError/Code/limitExceeded`` for a body that
     ///   exceeds the limits; the errors of `handle`. Do not use the parser after an error.
-    package mutating func parse(_ bytes: UnsafeRawBufferPointer, _ handle: (Event) throws -> Void) throws {
+    public mutating func parse(_ bytes: UnsafeRawBufferPointer, _ handle: (Event) throws -> Void) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
             let before = rest.count
@@ -82,7 +89,7 @@ package struct MultipartParser {
     /// Ends the parsing. Call this method at the end of the body.
     ///
     /// - Throws: ``BlobError/Code/truncated`` if the final delimiter is missing.
-    package func finish() throws(BlobError) {
+    public func finish() throws(BlobError) {
         guard case .epilogue = self.state else {
             throw BlobError(
                 .truncated, "The multipart body ended before its last delimiter.", byteOffset: self.byteOffset)
@@ -232,20 +239,20 @@ package struct MultipartParser {
 }
 
 /// The header of a part. Values that may not be valid text are stored as bytes.
-package struct MultipartHeader: Equatable, Sendable {
+public struct MultipartHeader: Equatable, Sendable {
     /// The name of the field as received. The escapes of browsers (`%22 %0D %0A`) are not decoded, because a name may
     /// also contain these characters literally.
-    package let name: [UInt8]
+    public let name: [UInt8]
 
     /// The file name; nil for a field that is not a file.
     ///
     /// This is the decoded `filename*` (RFC 8187) if present, which takes precedence (RFC 6266, section 4.3), and
     /// otherwise the `filename` as received. Forms must not contain `filename*` (RFC 7578, section 4.2), but Postman
     /// and .NET send both. The `filename` is then only an ASCII substitute, or encoded as in mail.
-    package let filename: [UInt8]?
+    public let filename: [UInt8]?
 
     /// The media type as received; nil if none was sent.
-    package let mediaType: String?
+    public let mediaType: String?
 
     /// - Parameter lines: All lines with their line endings, without the blank line.
     /// - Throws: ``BlobError/Code/corrupted`` for an invalid header.
@@ -282,7 +289,7 @@ package struct MultipartHeader: Equatable, Sendable {
     /// Returns the boundary in a `Content-Type`; nil if the type is not `multipart/form-data`.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` if a form has no boundary or has malformed parameters.
-    package static func boundary(of contentType: String) throws(BlobError) -> String? {
+    public static func boundary(of contentType: String) throws(BlobError) -> String? {
         guard ParameterizedValue(lenient: contentType.utf8).type == "multipart/form-data" else { return nil }
         guard let boundary = try ParameterizedValue(contentType.utf8).parameters["boundary"] else {
             throw BlobError(.corrupted, "The Content-Type of the form has no boundary.")

@@ -3,8 +3,8 @@ import BlobCore
 import BlobReceiving
 import NIOCore
 
-/// Performs the disk work for the body of one request, in order, off the event loop.
-final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the jobs, which run one after another.
+/// Performs the work for the body of one request, in order, off the event loop.
+final class RequestWork: @unchecked Sendable {  // Safe: `receiver` belongs to the jobs, which run one after another.
     typealias Outcome<Value> = @Sendable (Result<Value, BlobError>) -> Void
 
     /// The number of pieces that may wait for the disk before reading from the connection pauses. Each piece contains
@@ -23,11 +23,9 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     // MARK: Called on the event loop
 
     /// Creates the receiver, and passes its interim response to `then`.
-    func begin(
-        _ make: @escaping @Sendable () throws(BlobError) -> any BodyReceiver, then: @escaping Outcome<RequestAnswer?>
-    ) {
+    func begin(_ head: RequestHead, _ service: any RequestService, then: @escaping Outcome<RequestAnswer?>) {
         self.run(then) { () throws(BlobError) in
-            let receiver = try make()
+            let receiver = try service.receiver(for: head)
             self.receiver = receiver
             return receiver.interimAnswer
         }
@@ -60,19 +58,24 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     /// Completes the request, and passes the response to `then` once all parts are stored and named. Do not call this
     /// method after an error.
     func finish(then: @escaping Outcome<RequestAnswer>) {
-        self.run(then) { () throws(BlobError) in try self.receiver?.answer() }
+        self.queue.run {
+            self.receiver?.answer { result in
+                if case .failure = result { self.queue.run { self.drop() } }
+                then(result)
+            }
+        }
     }
 
     /// Discards an incomplete body and its files.
     func abandon() { self.queue.run { self.drop() } }
 
-    /// Runs a job after the others, and passes its value, unless it is nil, or its error to `then`.
+    /// Runs a job after the others, and passes its value or its error to `then`.
     private func run<Value: Sendable>(
-        _ then: @escaping Outcome<Value>, _ job: @escaping @Sendable () throws(BlobError) -> Value?
+        _ then: @escaping Outcome<Value>, _ job: @escaping @Sendable () throws(BlobError) -> Value
     ) {
         self.queue.run {
             do throws(BlobError) {
-                if let value = try job() { then(.success(value)) }
+                then(.success(try job()))
             } catch {
                 self.drop()
                 then(.failure(error))

@@ -28,7 +28,8 @@ struct ContentCheck {
             do throws(BlobError) {
                 _ = try self.checks[index].check.finish()
             } catch {
-                throw RequestRefusal.error(self.checks[index].origin == "Upload-Checksum" ? 460 : 400, error.message)
+                throw RequestRefusal.uploadError(
+                    self.checks[index].origin == "Upload-Checksum" ? 460 : 400, error.message)
             }
         }
     }
@@ -41,7 +42,7 @@ struct RequestDigests: Sendable {
     /// The digests of this request's content only.
     let content: [BlobStatedDigest]
 
-    init(_ fields: some Sequence<RequestAnswer.Field>) {
+    init(_ fields: some Sequence<RequestHead.Field>) {
         func digests(_ name: String) -> [BlobStatedDigest] {
             BlobStatedDigest.list(name, fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value))
         }

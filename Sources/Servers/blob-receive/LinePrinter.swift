@@ -1,6 +1,7 @@
 #if Receiver
 import BlobCore
 import BlobPlatform
+import ServerProgram
 
 /// Prints lines to standard output, in order and on its own thread, so that a stalled reader blocks nothing else.
 final class LinePrinter: Sendable {
@@ -83,7 +84,7 @@ final class LinePrinter: Sendable {
             try Self.write(batch.lines.joined(separator: "\n"), to: STDOUT_FILENO, named: "standard output")
             guard batch.droppedCount > 0 else { continue }
             try Self.write(
-                "\(programName): warning: standard output was not read, and the lines of "
+                "\(ReceiveProgram.programName): warning: standard output was not read, and the lines of "
                     + "\(batch.droppedCount) requests were dropped", to: STDERR_FILENO, named: "standard error")
         }
     }

@@ -1,10 +1,11 @@
-package import BlobCore
+import BlobCore
 import CryptoDigest
 
-/// Receives the body of one request, computes its digest while it arrives, and stores it if a folder is given.
+/// Receives the body of one request, a raw body or a form, computes the digest of each part while it arrives, and stores
+/// it if a folder is given.
 ///
 /// Parts are reported and named only after the whole body has arrived.
-package final class RequestReceiver: BodyReceiver {
+final class RequestReceiver: BodyReceiver {
     /// The number of parts that are synchronised individually. Any other parts of a request are synchronised together,
     /// along with all pending writes of the file system.
     private static let maximumSingleCount = 16
@@ -27,27 +28,26 @@ package final class RequestReceiver: BodyReceiver {
     }
 
     /// - Parameters:
-    ///   - path: The path of the request with its query. Its last component is the name of a raw body.
-    ///   - contentType: The value of `Content-Type`, if it was sent.
-    ///   - fields: The header fields. The body must match the digests in them.
+    ///   - head: The head of the request. The last component of its path is the name of a raw body, which must match
+    ///     the digests in the header fields.
     ///   - folder: The folder for files; nil to compute digests only.
     ///   - maximumByteCount: The maximum length of the whole body; nil for no limit.
     ///   - storedFiles: The files for HEAD requests. A raw body is added once it is stored.
     /// - Throws: ``BlobError/Code/corrupted`` or ``BlobError/Code/invalidArgument`` for a form without a valid
     ///   boundary; ``BlobError/Code/io`` or a similar error if the folder cannot be opened or the file cannot be
     ///   created.
-    package init(
-        path: String, contentType: String?, fields: [RequestAnswer.Field] = [], folder: String?,
-        maximumByteCount: Int64?, storedFiles: StoredFiles? = nil
+    init(
+        _ head: RequestHead, folder: String?, maximumByteCount: Int64? = nil, storedFiles: StoredFiles? = nil
     ) throws(BlobError) {
-        self.check = ContentCheck(RequestDigests(fields).all)
-        (self.path, self.folder, self.storedFiles) = (path, folder, storedFiles)
+        self.check = ContentCheck(RequestDigests(head.fields).all)
+        let contentType = head.values(of: "content-type").first
+        (self.path, self.folder, self.storedFiles) = (head.target, folder, storedFiles)
         self.maximumByteCount = maximumByteCount ?? .max
         self.fileSystem = try folder.map { folder throws(BlobError) in try FileSystem(of: folder) }
         if let contentType, let boundary = try MultipartHeader.boundary(of: contentType) {
             self.parser = try MultipartParser(boundary: boundary)
         } else {
-            let name = Self.name(in: path)
+            let name = Self.name(in: head.target)
             let text = String(decoding: name, as: UTF8.self)
             try self.begin(
                 ReceivedPart(name: text, mediaType: contentType, byteCount: 0, sha256: ""), storingAs: name)
@@ -66,7 +66,7 @@ package final class RequestReceiver: BodyReceiver {
     /// Receives the next bytes of the body.
     ///
     /// - Throws: ``BlobError/Code/limitExceeded`` if the body is too long; the errors of the form and of the disk.
-    package func receive(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
+    func receive(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         self.byteCount += Int64(bytes.count)
         guard self.byteCount <= self.maximumByteCount else {
             throw BlobError(.limitExceeded, "The body has more bytes than the limit of \(self.maximumByteCount).")
@@ -88,7 +88,7 @@ package final class RequestReceiver: BodyReceiver {
     ///
     /// - Throws: A refusal with 400 if the body does not match the announced digests; the errors of the form and of the
     ///   disk.
-    package func answer() throws(BlobError) -> RequestAnswer {
+    func answer() throws(BlobError) -> RequestAnswer {
         try self.check.finish()
         if let parser { try parser.finish() } else { try self.end() }
         if self.finishedParts.count > Self.maximumSingleCount { try self.fileSystem?.synchronize() }
@@ -104,7 +104,7 @@ package final class RequestReceiver: BodyReceiver {
     }
 
     /// Discards an incomplete body and its files. A second call has no effect.
-    package func abandon() {
+    func abandon() {
         self.openPart?.file?.discard()
         for part in self.finishedParts { part.file?.discard(keepingCommitted: false) }
         (self.openPart, self.finishedParts) = (nil, [])

@@ -1,4 +1,3 @@
-package import BlobCore
 import BlobPlatform
 
 /// The media types for the file name extensions that are most common in forms.
