@@ -55,7 +55,7 @@ public struct GzipSource: BlobLayer {
         /// `pigz -z` writes `zz`; RFC 6713 registers `gz`.
         var fileExtensions: [String] {
             switch self {
-            case .gzip: ["gz", "tgz"]
+            case .gzip: ["gz"]
             case .zlib: ["zlib", "zz"]
             case .deflate: ["deflate"]
             }

@@ -108,9 +108,9 @@ public struct BlobRegistry: Sendable {
                 switch provider.kind {
                 case .origin: false
                 case .container: name.hasSuffix(".\(fileExtension)")
-                // Extensions such as `tgz` mean a tar archive.
+                // Extensions such as `tbz2` mean a tar archive; a gzip is not recognised by `tgz`.
                 case .filter:
-                    name.hasSuffix(".tar.\(fileExtension)")
+                    name.hasSuffix(".tar.\(fileExtension)") || fileExtension == "gz" && name.hasSuffix(".tgz")
                         || fileExtension.hasPrefix("t") && name.hasSuffix(".\(fileExtension)")
                 }
             }
