@@ -270,7 +270,7 @@ let package = Package(
         tests("BlobDeflateTests", "BlobTestSupport", "BlobStreams", "BlobDeflate", "CHeaders", "CZlib"),
         tests("BlobIndexTests", "BlobTestSupport", "BlobIndex", "BlobDeflate", "BlobStreams"),
         tests(
-            "BlobReceivingTests", "BlobStreams", "BlobTestSupport", "BlobReceiving", "BlobTransfer", "CryptoDigest"),
+            "BlobReceivingTests", "BlobStreamsStandard", "BlobTestSupport", "BlobReceiving", "BlobTransfer"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting", "BlobTestSupport"),
         tests("BlobStreamsTests", "BlobTestSupport", "BlobStreams"),
         tests("BlobTestSupportTests", "BlobPlatform", "BlobTestSupport", "CThreadLimit"),

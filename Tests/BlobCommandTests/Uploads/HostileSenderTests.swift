@@ -19,7 +19,7 @@ import Testing
         ("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", "501"),
         ("Transfer-Encoding: chunked, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", "400"),
         ("Transfer-Encoding: chunked, gzip\r\n\r\n1\r\na\r\n0\r\n\r\n", "400"),
-        ("Content-Length: 68719476737\r\n\r\n", "413"),
+        ("Content-Length: 68719476737\r\n\r\n", "413"), ("Content-Length: 9223372036854775808\r\n\r\n", "413"),
     ])
     func aHostileHeadIsRefused(rest: String, status: String) throws {
         try withReceiver { receiver, port in
@@ -94,6 +94,52 @@ import Testing
                 #expect(!other.hasAnswer(within: 100))
             }
             #expect(client.receiveAll().hasPrefix("HTTP/1.1 413 "))
+        }
+    }
+
+    /// A GET request may announce a body, as far as the parser is concerned.
+    @Test func theBodyOfAQuestionIsNotWaitedForOrKept() throws {
+        try withReceiver("--idle-timeout", "0.5", "--max-bytes", "1000") { receiver, port in
+            let head = "GET /x HTTP/1.1\r\nHost: a\r\nContent-Length: 300000000\r\n\r\n"
+            let silent = try Client(port)
+            silent.send(head)
+            #expect(silent.receiveAll().hasPrefix("HTTP/1.1 408 "))
+            let before = receiver.residentByteCount
+            let client = try Client(port)
+            client.send(head)
+            for _ in 0..<100 where client.send(String(repeating: "a", count: 1 << 20)) {}
+            #expect(client.receiveAll().hasPrefix("HTTP/1.1 400 "))
+            #expect(receiver.residentByteCount - before < 16 << 20)
+            try receiver.expectNothing(port)
+        }
+    }
+
+    /// Only a sender whose bytes are unread needs time to read its refusal.
+    @Test func aConnectionThatSentNothingDoesNotLinger() throws {
+        try withReceiver("--header-timeout", "0.2", "--max-connections", "1") { receiver, port in
+            let start = ContinuousClock.now
+            let silent = try Client(port)
+            #expect(silent.receiveAll().hasPrefix("HTTP/1.1 408 "))
+            receiver.wait {
+                guard let next = try? Client(port) else { return false }
+                next.send(Self.head + "Content-Length: 1\r\nConnection: close\r\n\r\na")
+                return next.receiveAll().hasPrefix("HTTP/1.1 201 ")
+            }
+            #expect(start.duration(to: .now) < .seconds(20), "The time for a late reader is 30 seconds.")
+        }
+    }
+
+    @Test func chunksOfOneByteTakeLittleMemory() throws {
+        try withReceiver { receiver, port in
+            let before = receiver.residentByteCount
+            let client = try Client(port)
+            client.send(Self.head + "Transfer-Encoding: chunked\r\n\r\n")
+            let chunks = String(repeating: "1\r\na\r\n", count: 10_000)
+            for _ in 0..<100 { client.send(chunks) }
+            client.send("0\r\n\r\n")
+            #expect(client.receiveOnce().contains("\"byte_count\":1000000,"))
+            let growth = receiver.residentByteCount - before
+            #expect(growth < 32 << 20, "\(growth) bytes")
         }
     }
 
