@@ -27,6 +27,7 @@ import Testing
 
     @Test(arguments: [
         "", "yesterday", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 00 Nov 1994 08:49:37 GMT",
+        "Thu, 30 Feb 2034 08:49:37 GMT",
         "Sun, 06 Nov 1994 24:49:37 GMT", "Son, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT",
         "Sun, 06 Nov 99999999999 08:49:37 GMT", "784111777", "Sun, 6x Nov 1994 08:49:37 GMT",
     ])

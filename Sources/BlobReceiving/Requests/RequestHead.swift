@@ -8,16 +8,47 @@ public struct RequestHead: Sendable {
     /// The method in upper case.
     public let method: String
 
-    /// The percent-encoded path, with the query if there is one.
+    /// The percent-encoded path, with the query if there is one; `*` for the whole server.
     public let target: String
 
     /// The header fields, in their order.
     public let fields: [Field]
 
     /// Creates the head of a request.
+    ///
+    /// - Parameter target: The target in the form of a path or of a URL, whose host is ignored (RFC 9112, section 3.2.2).
     public init(method: String, target: String, fields: [Field]) {
+        var target = target
+        if !target.hasPrefix("/"), let scheme = target.firstRange(of: "://") {
+            target = String(target[scheme.upperBound...].drop { $0 != "/" })
+        }
         (self.method, self.target, self.fields) = (method, target, fields)
     }
+
+    /// The host in the `Host` field, in lower case and without the port; nil if the field is missing or invalid.
+    var host: String? {
+        guard let value = self.value(of: "host"), Self.isHost(value) else { return nil }
+        let end = value.hasPrefix("[") ? value.firstIndex(of: "]").map(value.index(after:)) : value.firstIndex(of: ":")
+        return value[..<(end ?? value.endIndex)].lowercased()
+    }
+
+    /// Returns true for the value of a `Host` field: a name or an address, and perhaps a port (RFC 3986, section 3.2).
+    package static func isHost(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        var rest = bytes[...]
+        if rest.first == UInt8(ascii: "["), let end = rest.firstIndex(of: UInt8(ascii: "]")) {
+            guard rest[1..<end].allSatisfy(Self.addressCharacters.contains) else { return false }
+            rest = rest[(end + 1)...]
+        } else {
+            rest = rest.drop(while: Self.hostCharacters.contains)
+        }
+        return rest.isEmpty
+            || rest.first == UInt8(ascii: ":") && rest.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
+    }
+
+    private static let addressCharacters = ByteSet("0123456789ABCDEFabcdef:.".utf8)
+    private static let hostCharacters = ByteSet(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%!$&'()*+,;=".utf8)
 
     /// The percent-encoded path.
     public var path: Substring { self.target.prefix { $0 != "?" && $0 != "#" } }

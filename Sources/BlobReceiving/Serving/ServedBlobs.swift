@@ -92,9 +92,7 @@ public struct ServedBlobs: RequestService {
             throw RequestRefusal.error(405, "Only GET and HEAD are accepted.", [("Allow", "GET, HEAD")])
         }
         if let hosts {
-            let host = head.value(of: "host") ?? ""
-            let name = host.hasPrefix("[") ? host.prefix { $0 != "]" } + "]" : host.prefix { $0 != ":" }
-            guard hosts.contains(name.lowercased()) else {
+            guard let host = head.host, hosts.contains(host) else {
                 throw RequestRefusal.error(403, "This server is not addressed by this name.")
             }
         }
@@ -128,7 +126,8 @@ public struct ServedBlobs: RequestService {
             case .timedOut: 504
             default: 500
             }
-        if error.code != .notFound || error.operation != nil { self.report(error) }
+        // A path below a file that is no archive is a mistake of the client.
+        if status != 404 || error.code == .notFound && error.operation != nil { self.report(error) }
         let text = status == 404 ? "There is nothing at this path." : "The content cannot be read: \(error.code)."
         return RequestAnswer(status: status, text: text + "\n")
     }
@@ -145,7 +144,9 @@ public struct ServedBlobs: RequestService {
         if isFolder, !components.isEmpty { components.removeLast() }
         let names = components.compactMap { PercentEncoding.decode($0.utf8) }
         guard names.count == components.count,
-            names.allSatisfy({ !$0.isEmpty && !$0.contains(0) && $0 != [0x2E] && $0 != [0x2E, 0x2E] })
+            names.allSatisfy({ !$0.isEmpty && !$0.contains(0) && !$0.contains(UInt8(ascii: "/")) }),
+            names.allSatisfy({ !$0.elementsEqual(".".utf8) && !$0.elementsEqual("..".utf8) }),
+            !head.target.contains("#")
         else { throw BlobError.noSuchPath }
         return (names, isFolder)
     }

@@ -171,9 +171,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.endTimer()
         (self.omitsBody, self.staysOpen) = (head.method == .HEAD, head.isKeepAlive)
         self.isVersion0 = head.version.minor == 0
-        guard head.version.major == 1, head.version.minor == 0 || head.headers["host"].count == 1 else {
-            return self.refuse(400, "A request must have exactly one Host field.", context)
-        }
+        let hosts = head.headers["host"]
+        guard head.version.major == 1,
+            hosts.count == 1 && RequestHead.isHost(hosts[0])
+                || hosts.isEmpty && head.version.minor == 0
+        else { return self.refuse(400, "A request must have exactly one valid Host field.", context) }
         // A body with another coding would be taken for the content.
         let codings = head.headers["transfer-encoding"]
         guard codings.isEmpty || head.version.minor > 0 && codings.map({ $0.lowercased() }) == ["chunked"] else {
@@ -261,10 +263,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// The time for which bytes are read and discarded after a refusal. Closing the connection with unread bytes would
     /// destroy the response before a slow sender reads it.
-    private static let lingerTime = TimeAmount.seconds(30)
+    private static let lingerTime = Duration.seconds(30)
 
     /// The time for which bytes are read and discarded after the response to a complete request.
-    private static let briefLingerTime = TimeAmount.seconds(2)
+    private static let briefLingerTime = Duration.seconds(2)
 
     private func send(_ answer: RequestAnswer, _ context: ChannelHandlerContext) {
         // The end of such a body is the end of the connection.
@@ -401,11 +403,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     /// Reads and discards arriving bytes for a while.
-    private func linger(for time: TimeAmount, _ context: ChannelHandlerContext) {
+    private func linger(for time: Duration, _ context: ChannelHandlerContext) {
         self.endTimer()
         self.drain.begin()
         _ = self.endOutput(context)
-        self.schedule(time, context) { $1.close(promise: nil) }
+        self.schedule(TimeAmount(min(time, self.limits.idleTimeout)), context) { $1.close(promise: nil) }
     }
 
     private func awaitHead(_ context: ChannelHandlerContext) {

@@ -2,6 +2,7 @@
 public import BlobCore
 public import BlobReceiving
 public import NIOCore
+import BlobPlatform
 import NIOHTTP1
 import NIOPosix
 
@@ -61,6 +62,9 @@ public struct HTTPServer: Sendable {
     /// The maximum number of bytes per read from a connection. Large pieces are hashed and stored faster.
     private static let receiveByteCount = 256 * 1024
 
+    /// The number of bytes of a response that the system accepts before it has sent earlier ones.
+    private static let unsentByteCount = 256 * 1024
+
     private let service: any RequestService
     private let limits: Limits
     private let onAnswer: @Sendable (RequestAnswer) -> Void
@@ -82,12 +86,20 @@ public struct HTTPServer: Sendable {
         let binding = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: Self.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            // Without a descriptor for a connection, accepting pauses instead of failing at once, again and again.
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(AcceptBackoffHandler())
+                }
+            }
             .childChannelOption(
                 .recvAllocator,
                 value: AdaptiveRecvByteBufferAllocator(
                     minimum: Self.firstReceiveByteCount, initial: Self.firstReceiveByteCount,
                     maximum: Self.receiveByteCount)
             )
+            // A client that takes no bytes costs little memory of the system.
+            .childChannelOption(.tcpOption(.init(rawValue: TCP_NOTSENT_LOWAT)), value: Self.unsentByteCount)
             // A sender may close its side of the connection after its request and still expect the response.
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelInitializer { channel in

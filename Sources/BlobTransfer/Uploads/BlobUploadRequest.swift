@@ -30,6 +30,9 @@ public struct BlobUploadRequest: Sendable {
     /// A method to use instead of ``Method/head``, such as `DELETE`; nil to use ``Method/head``.
     package var otherMethod: String?
 
+    /// False to send a large body without first asking whether the server accepts it.
+    var hasExpectation = true
+
     /// True to send the body in chunks even if its length is known. A body of unknown length is always sent in chunks.
     public var isChunked = false
 

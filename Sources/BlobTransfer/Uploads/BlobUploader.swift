@@ -154,6 +154,11 @@ struct UploadRetryState {
         do throws(BlobError) {
             return try ending.result.get()
         } catch {
+            // The body was not sent (RFC 9110, section 10.1.1).
+            if ending.isExpectationRefused, self.isRepeatable {
+                self.request.hasExpectation = false
+                return nil
+            }
             guard let target = try self.redirection(error) else { throw error }
             (self.request, self.needsNewConnection) = (target, false)
             self.redirectionCount += 1

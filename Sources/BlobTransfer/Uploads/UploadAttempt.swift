@@ -119,6 +119,8 @@ final class UploadExchange: Sendable {
         let result: Result<BlobUploadResponse, BlobError>
         /// True if a reused connection broke before a response.
         let isStale: Bool
+        /// True if the server refused only the expectation with which the body would have been announced.
+        var isExpectationRefused = false
     }
 
     /// The events since the owner last took any.

@@ -163,7 +163,9 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         let sent = self.hasProgress ? self.sentByteCount : nil
         guard let closing = self.closingSocket, let response = try? result.get(), let resetError else {
             self.closingSocket?.close()
-            return exchange.end(UploadExchange.Ending(result: result, isStale: isStale), sent: sent)
+            let isRefused = self.hasExpectation && self.head.status == 417
+            let ending = UploadExchange.Ending(result: result, isStale: isStale, isExpectationRefused: isRefused)
+            return exchange.end(ending, sent: sent)
         }
         if let sent { exchange.report(sent: sent) }
         loop.closingSockets.close(closing, within: Self.closeTimeout) { isReset in
@@ -289,10 +291,13 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             lines.append("Repr-Digest: " + digests)
         }
         if self.byteCount == nil { lines.append("Transfer-Encoding: chunked") }
-        // `Expect` is worth a round trip only for bodies that are much larger than the system's buffers.
-        if let count = self.byteCount, count < 1 << 20 { lines.append("Expect:") }
+        if !self.hasExpectation { lines.append("Expect:") }
         return lines
     }
+
+    /// True if the server is asked whether it accepts the body, which is worth a round trip only for bodies that are much
+    /// larger than the system's buffers.
+    private var hasExpectation: Bool { self.upload.hasExpectation && self.byteCount ?? .max >= 1 << 20 }
 
     /// Registers the callbacks of a request with a body. The handle retains the transfer.
     private func setCallbacks(_ handle: CurlHandle) {
