@@ -14,7 +14,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libsqlite3-dev python3 \
 HEADER_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev liblzma-dev libzstd-dev
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio draft-check fetch-kills fetch-power-cuts s3-check s3-kills form-check test-check picker-check spark-check spark-test link-check api-check setup archives \
+.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio draft-check fetch-kills fetch-power-cuts s3-check s3-kills form-check test-check picker-check serve-check spark-check spark-test link-check api-check setup archives \
   release install dist deb deb-check docs benchmark benchmark-check clean
 
 all: release
@@ -62,6 +62,7 @@ archives:
 release: setup archives
 	swift build -c release --product blob $(STATIC)
 	swift build -c release --product blob-receive $(STATIC)
+	swift build -c release --product blob-serve $(STATIC)
 	swift build -c release --product blob-archive-helper $(STATIC)
 	swift build -c release --product blob-media-helper $(STATIC)
 
@@ -190,6 +191,18 @@ picker-check: setup
 	for product in blob blob-receive blob-media-helper AssetPicker; do $(BUILD) --product $$product || exit 1; done
 	$(PICKER)/bin/python Tests/PickerCheck/run.py .build/debug --pictures $(PICKER)/pictures
 
+# Compares the answers of `blob serve` to ranges and conditions with those of nginx, attacks it, opens its pages in Chromium
+# (chromium), and reads through it with DuckDB, pandas and ffmpeg. The pictures of the pages must be inspected manually.
+SERVE := .build/serve
+serve-check: setup
+	test -x $(SERVE)/bin/python || { python3 -m venv $(SERVE) && $(SERVE)/bin/pip install -q websockets pillow duckdb duckdb-extension-httpfs \
+	  pandas pyarrow fsspec aiohttp boto3 'moto[s3,server]'; }
+	for product in blob blob-archive-helper blob-serve; do $(BUILD) --product $$product || exit 1; done
+	Tests/ServeCheck/conditions.py .build/debug/blob
+	Tests/ServeCheck/hostile.py .build/debug/blob
+	$(SERVE)/bin/python Tests/ServeCheck/browser.py .build/debug/blob --pictures $(SERVE)/pictures
+	$(SERVE)/bin/python Tests/ServeCheck/adopters.py .build/debug/blob
+
 # Kills uploads of a file to OpenStack Swift, S3_KILLS times at random offsets, and compares the stored object.
 S3_KILLS := 50
 s3-kills: setup $(STORE)/bin/swift-proxy-server
@@ -238,7 +251,7 @@ link-check: archives
 	Tests/check-link.sh .build/release/SmallChecksum
 
 # Compares the public API with the last release; skipped if no tag exists.
-API_TARGETS := BlobCore BlobStreams BlobStreamsTesting BlobURLSession FileSource GzipSource ArchiveSource CryptoDigest
+API_TARGETS := BlobCore BlobReceiving BlobStreams BlobStreamsTesting BlobURLSession FileSource GzipSource ArchiveSource CryptoDigest
 api-check: RELEASE := $(shell git describe --tags --abbrev=0 2>/dev/null)
 api-check:
 	$(if $(RELEASE),swift package diagnose-api-breaking-changes $(RELEASE) --targets $(API_TARGETS),@echo "There is no release to compare the API with.")
@@ -249,13 +262,13 @@ INSTALLED := $(DESTDIR)$(or $(PREFIX),/usr/local)
 install: release
 	install -d $(INSTALLED)/bin $(INSTALLED)/share/bash-completion/completions $(INSTALLED)/share/zsh/site-functions \
 	  $(INSTALLED)/share/fish/vendor_completions.d
-	install -s $(BLOB) $(BLOB)-receive $(BLOB)-archive-helper $(BLOB)-media-helper $(INSTALLED)/bin
+	install -s $(BLOB) $(BLOB)-receive $(BLOB)-serve $(BLOB)-archive-helper $(BLOB)-media-helper $(INSTALLED)/bin
 	install -m 644 Sources/blob/Shell/blob.bash $(INSTALLED)/share/bash-completion/completions/blob
 	install -m 644 Sources/blob/Shell/_blob $(INSTALLED)/share/zsh/site-functions
 	install -m 644 Sources/blob/Shell/blob.fish $(INSTALLED)/share/fish/vendor_completions.d
 	Sources/blob/Shell/manual_pages.py $(BLOB) $(INSTALLED)/share/man/man1
-	@# The manual page of 'blob receive' lists the options of blob-receive.
-	Sources/blob/Shell/manual_pages.py $(BLOB)-receive $(INSTALLED)/share/man/man1
+	@# The manual pages of 'blob receive' and 'blob serve' list the options of these programs.
+	for name in receive serve; do Sources/blob/Shell/manual_pages.py $(BLOB)-$$name $(INSTALLED)/share/man/man1 || exit 1; done
 
 # Packages the installed files in .build/packages: as a tarball, to be unpacked in a folder such as /usr/local, and as a
 # Debian package for the Debian release on which it is built.
@@ -304,6 +317,7 @@ benchmark: release
 	Benchmarks/bodies.py $(BLOB)
 	Benchmarks/early_answers.py $(BLOB)
 	Benchmarks/receiver.py $(BLOB)
+	Benchmarks/serve.py $(BLOB)
 	Benchmarks/verification.py $(BLOB)
 	Benchmarks/stated_digests.py $(BLOB)
 	Benchmarks/pictures.py $(BENCHMARK_PICTURES) Benchmarks/README.md

@@ -30,7 +30,7 @@ import Testing
         #expect(error?.message.contains("the trait Crypto") == true)
     }
 
-    @Test(arguments: [("blob", "Command"), ("blob-receive", "Receiver")])
+    @Test(arguments: [("blob", "Command"), ("blob-receive", "Receiver"), ("blob-serve", "Receiver")])
     func aProgramNamesItsTrait(program: String, trait: String) throws {
         let run = try FinishedProcess(productsFolder.appendingPathComponent(program).path, ["--help"])
         #expect(run.status == 69)
