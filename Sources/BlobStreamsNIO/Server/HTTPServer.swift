@@ -40,7 +40,12 @@ public struct HTTPServer: Sendable {
         /// The URL of the server, with its host as specified and its port.
         public let url: String
 
-        fileprivate init(_ channel: any Channel, _ url: String) { (self.channel, self.url) = (channel, url) }
+        /// The port on which the server listens.
+        public let port: Int
+
+        fileprivate init(_ channel: any Channel, host: String, port: Int) {
+            (self.channel, self.url, self.port) = (channel, "http://\(host):\(port)/", port)
+        }
 
         /// Blocks until the server is closed.
         public func wait() throws { try self.channel.closeFuture.wait() }
@@ -119,7 +124,7 @@ public struct HTTPServer: Sendable {
         let name = host.contains(":") ? "[\(host)]" : host
         do {
             let channel = try binding.wait()
-            return Listening(channel, "http://\(name):\(channel.localAddress?.port ?? port)/")
+            return Listening(channel, host: name, port: channel.localAddress?.port ?? port)
         } catch {
             guard let error = error as? IOError else { throw BlobError(wrapping: error) }
             throw BlobError(systemError: error.errnoCode, doing: "Could not listen on \(name):\(port)")
