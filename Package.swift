@@ -222,9 +222,8 @@ let package = Package(
         example("Upload", "BlobTransfer", "MultipartFormData", "S3Source", assetLibrary),
         program(
             "AssetPicker", path: "Examples/AssetPicker", resources: [.embedInCode("Page")], "BlobCommandLine",
-            "BlobStreamsStandard", "BlobTransfer", "MultipartFormData", argumentParser, assetLibrary, nio("NIOCore"),
-            nio("NIOHTTP1"),
-            nio("NIOPosix")),
+            "BlobReceiving", "BlobStreamsNIO", "BlobStreamsStandard", "BlobTransfer", "MultipartFormData",
+            argumentParser, assetLibrary),
         // The programs of the README, verbatim.
         readMe("Form", "BlobURLSession", "MultipartFormData", "MultipartURLRequest"),
         readMe("Observed"),
@@ -259,8 +258,8 @@ let package = Package(
             "AssetLibrarySourceTests", exclude: ["Fixtures"], "BlobStreamsTesting", "BlobTestSupport", "CSystemCallLog",
             "FileSource", "BlobHelper", "HelperExchange", "KilledImport", "blob-media-helper", assetLibrary, grdb()),
         tests(
-            "AssetPickerTests", "AssetPicker", "BlobStreams", "BlobTestSupport", "FileSource", "blob-receive",
-            nio("NIOCore"), nio("NIOEmbedded"), nio("NIOHTTP1")),
+            "AssetPickerTests", "AssetPicker", "BlobReceiving", "BlobStreams", "BlobTestSupport", "FileSource",
+            "blob-receive"),
         // The tests run the command as a process; the dependency ensures that it is built.
         tests(
             "BlobCommandTests", "blob", "blob-archive-helper", "blob-media-helper", "blob-receive", "blob-serve",

@@ -80,15 +80,10 @@ struct PickerCommand: AsyncParsableCommand {
             of: catalogue, to: self.url, as: self.form, keepingStateIn: folder, atOnce: self.jobs,
             rateLimit: self.limitRate)
         let assets = PickerAssets(catalogue, types: self.types)
-        let server = try await PickerServer(keepingStateIn: folder) { session in
-            PickerRoutes(session, assets, uploads, limit: self.limit)
-        }
+        let server = PickerServer(keepingStateIn: folder, PickerRoutes(assets, uploads, limit: self.limit))
+        _ = try server.listen()
         FileHandle.standardOutput.write(Data("\(server.session.url)\n".utf8))
-        try await withThrowingTaskGroup { group in
-            group.addTask { try await server.run() }
-            group.addTask { await uploads.run() }
-            try await group.waitForAll()
-        }
+        await uploads.run()
     }
 }
 

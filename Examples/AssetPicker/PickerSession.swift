@@ -1,17 +1,16 @@
 #if Receiver && Photos
+import BlobReceiving
 import Foundation
-import NIOHTTP1
 
 /// The address of the page, and the secret that it contains.
 struct PickerSession: Codable, Equatable, Sendable {
-    /// The secret, 64 hexadecimal digits.
+    /// The secret in the path of the page.
     let token: String
     /// The port on 127.0.0.1; 0 until the system has chosen one.
     var port: Int
 
     init(port: Int = 0) {
-        let words = (0..<4).map { _ in String(UInt64.random(in: .min ... .max), radix: 16) }
-        self.token = words.map { String(repeating: "0", count: 16 - $0.count) + $0 }.joined()
+        self.token = AccessToken().text
         self.port = port
     }
 
@@ -20,23 +19,16 @@ struct PickerSession: Codable, Equatable, Sendable {
     var url: String { "\(self.origin)/\(self.token)/" }
 
     /// Returns the path that follows the token in a URI; nil for another token.
-    ///
-    /// - Complexity: The time is the same for every token of the same length.
-    func path(in uri: String) -> Substring? {
-        let parts = uri.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0].isEmpty, parts[1].utf8.count == self.token.utf8.count else { return nil }
-        let difference = zip(parts[1].utf8, self.token.utf8).reduce(0) { $0 | ($1.0 ^ $1.1) }
-        return difference == 0 ? parts[2] : nil
-    }
+    func path(in uri: String) -> Substring? { AccessToken(self.token).path(in: uri) }
 
     /// Returns true for a request from the page itself, or from a user who entered its address.
     ///
     /// A page from another site has another origin. If its host name was made to resolve to this machine, `Host`
     /// differs.
-    func admits(_ head: HTTPRequestHead) -> Bool {
-        let (origins, sites) = (head.headers["origin"], head.headers["sec-fetch-site"])
-        return head.headers["host"] == ["127.0.0.1:\(self.port)"]
-            && (origins == [self.origin] || origins.isEmpty && head.method == .GET)
+    func admits(_ head: RequestHead) -> Bool {
+        let (origins, sites) = (head.values(of: "origin"), head.values(of: "sec-fetch-site"))
+        return head.values(of: "host") == ["127.0.0.1:\(self.port)"]
+            && (origins == [self.origin] || origins.isEmpty && head.method == "GET")
             && (sites.isEmpty || sites == ["same-origin"] || sites == ["none"])
     }
 

@@ -1,8 +1,10 @@
 #if Receiver && Photos
 import BlobStreams
+import BlobStreamsNIO
 import BlobTestSupport
 import FileSource
 import Foundation
+import Testing
 
 @testable import AssetPicker
 
@@ -32,10 +34,15 @@ final class Picker: Sendable {
     let session: PickerSession
     let uploads: PickerUploads
     let assets: [PickerAsset]
-    private let task: Task<Void, any Error>
+    private let listening: HTTPServer.Listening
+    private let task: Task<Void, Never>
 
-    /// - Parameter url: The server of uploads; nil for none, and then no upload begins.
-    init(_ count: Int, limit: Int = 3, types: String = "*/*", url: String? = nil) async throws {
+    /// - Parameters:
+    ///   - url: The server of uploads; nil for none, and then no upload begins.
+    ///   - timeLimit: The time limit for the parts of a request.
+    init(
+        _ count: Int, limit: Int = 3, types: String = "*/*", url: String? = nil, within timeLimit: Duration? = nil
+    ) throws {
         let folder = try TemporaryFolder()
         let assets = (0..<count).map { number in
             PickerAsset(
@@ -45,20 +52,17 @@ final class Picker: Sendable {
         let catalogue = FileCatalogue(folder: folder.url(""), files: assets)
         let uploads = try PickerUploads(
             of: catalogue, to: url ?? "http://127.0.0.1:9/", keepingStateIn: folder.url(""), atOnce: 2)
-        let server = try await PickerServer(keepingStateIn: folder.url("")) { session in
-            PickerRoutes(session, PickerAssets(catalogue, types: types), uploads, limit: limit)
-        }
+        let routes = PickerRoutes(PickerAssets(catalogue, types: types), uploads, limit: limit)
+        let server = PickerServer(keepingStateIn: folder.url(""), routes)
+        self.listening = try timeLimit.map { try server.listen(within: $0) } ?? server.listen()
         (self.folder, self.session, self.uploads, self.assets) = (folder, server.session, uploads, assets)
-        self.task = Task {
-            try await withThrowingTaskGroup { group in
-                group.addTask { try await server.run() }
-                if url != nil { group.addTask { await uploads.run() } }
-                try await group.waitForAll()
-            }
-        }
+        self.task = Task { if url != nil { await uploads.run() } }
     }
 
-    deinit { self.task.cancel() }
+    deinit {
+        self.listening.close()
+        self.task.cancel()
+    }
 
     /// The status and the body of the answer to a request, as the page makes it.
     func answer(_ method: String = "GET", _ path: String, _ body: String = "") async throws -> (Int, String) {
@@ -79,26 +83,49 @@ final class Picker: Sendable {
     ///
     /// - Parameter ends: True to end the own direction after the bytes.
     func exchange(_ bytes: [UInt8], ends: Bool = false) async throws -> String {
-        let port = UInt16(self.session.port)
-        return try await onThread {
-            let descriptor = makeStreamSocket()
+        try await onThread { [self] in
+            let descriptor = try self.openConnection(bytes)
             defer { close(descriptor) }
-            var address = makeLoopbackAddress(port: port)
-            let isConnected = withUnsafePointer(to: &address) { address in
-                address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-                }
-            }
-            guard isConnected else { throw BlobError(systemError: errno, doing: "Could not connect") }
-            var rest = bytes[...]
-            while !rest.isEmpty, case let count = rest.withUnsafeBytes({ sendQuietly(descriptor, $0) }), count > 0 {
-                rest = rest.dropFirst(count)
-            }
             if ends { shutdown(descriptor, CInt(SHUT_WR)) }
             var (answer, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 64 * 1024))
             while case let count = recv(descriptor, &buffer, buffer.count, 0), count > 0 { answer += buffer[..<count] }
             return String(decoding: answer, as: UTF8.self)
         }
+    }
+
+    /// Opens connections that stay open, and returns them when the server has answered a request on each.
+    func openConnections(_ count: Int) async throws -> [CInt] {
+        let request = self.request("GET", "picker.css").replacing("Connection: close\r\n", with: "")
+        return try await onThread { [self] in
+            try (0..<count).map { _ in
+                let descriptor = try self.openConnection(Array(request.utf8))
+                var buffer = [UInt8](repeating: 0, count: 16)
+                let byteCount = recv(descriptor, &buffer, buffer.count, 0)
+                #expect(String(decoding: buffer[..<max(byteCount, 0)], as: UTF8.self) == "HTTP/1.1 200 OK\r")
+                return descriptor
+            }
+        }
+    }
+
+    /// Opens a connection, and sends bytes on it.
+    private func openConnection(_ bytes: [UInt8]) throws -> CInt {
+        let descriptor = makeStreamSocket()
+        var address = makeLoopbackAddress(port: UInt16(self.session.port))
+        let isConnected = withUnsafePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+        guard isConnected else {
+            let error = BlobError(systemError: errno, doing: "Could not connect")
+            close(descriptor)
+            throw error
+        }
+        var rest = bytes[...]
+        while !rest.isEmpty, case let count = rest.withUnsafeBytes({ sendQuietly(descriptor, $0) }), count > 0 {
+            rest = rest.dropFirst(count)
+        }
+        return descriptor
     }
 }
 #endif

@@ -10,7 +10,7 @@ import Testing
     @Test func chosenAssetsArriveAndAMissingOneFails() async throws {
         let store = try TemporaryFolder()
         let receiver = try await Receiver(storingIn: store.path("store"))
-        let picker = try await Picker(4, url: receiver.url)
+        let picker = try Picker(4, url: receiver.url)
         for number in 0..<3 {
             try picker.folder.write(makeContent(200_000 + number), to: "\(number)")
         }
