@@ -31,11 +31,11 @@ import Testing
             expect(try Launch("cat", "\(url)x.tgz/a.txt").run(), prints: "hello")
             expect(try Launch("cat", "--offset", "1", "--length", "2", "\(url)x.tgz/a.txt").run(), prints: "el")
             let name = URL(fileURLWithPath: self.folder.path).lastPathComponent
-            let sums = try ["b.bin", "x.tgz#b.bin"].map { try Launch("sum", self.folder.path($0)).run().text.prefix(64) }
-            let served = try ["\(url)\(name)/b.bin", "\(url)\(name)/x.tgz/b.bin", "\(url)x.tgz#b.bin"].map {
-                try Launch("sum", $0).run().text.prefix(64)
-            }
-            #expect(Set(sums + served).count == 1)
+            let sums = try [
+                self.folder.path("b.bin"), self.folder.path("x.tgz#b.bin"), "\(url)\(name)/b.bin",
+                "\(url)\(name)/x.tgz/b.bin", "\(url)x.tgz#b.bin",
+            ].map { try Launch("sum", $0).run().text.prefix(64) }
+            #expect(Set(sums).count == 1 && sums[0].count == 64)
             expect(try Launch("cat", "\(url)x.tgz/none").run(), failsWith: "notFound", 66)
         }
     }
@@ -58,7 +58,9 @@ import Testing
 
     @Test func aServerWithoutATokenKnowsItsName() throws {
         try self.serve(["--no-token", self.folder.path("a.txt")]) { _, port in
-            for (host, status) in [("127.0.0.1:\(port)", "200"), ("localhost", "200"), ("evil.example", "403"), ("a b", "400")] {
+            for (host, status) in [
+                ("127.0.0.1:\(port)", "200"), ("localhost", "200"), ("evil.example", "403"), ("a b", "400"),
+            ] {
                 let client = try Client(port)
                 client.send("GET /a.txt HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n")
                 #expect(client.receiveAll().hasPrefix("HTTP/1.1 \(status) "), "\(host)")

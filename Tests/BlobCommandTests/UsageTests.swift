@@ -27,7 +27,8 @@ import Testing
     @Test func theHelpNamesEveryCommand() throws {
         let text = try Launch("--help").run().text
         for command in [
-            "cat", "extract", "form", "index", "info", "job", "library", "ls", "receive", "schemes", "serve", "sum", "test",
+            "cat", "extract", "form", "index", "info", "job", "library", "ls", "receive", "schemes", "serve", "sum",
+            "test",
             "upload",
         ] {
             #expect(text.contains("  \(command) "), "\(command)")
