@@ -7,7 +7,7 @@ let package = Package(
     name: "ServerSide",
     platforms: [.macOS(.v13)],
     dependencies: [
-        .package(name: "BlobStreams", path: "../..", traits: ["AsyncHTTPClient", "Crypto"]),
+        .package(name: "BlobStreams", path: "../..", traits: ["AsyncHTTPClient", "Photos"]),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.25.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
     ],
