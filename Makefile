@@ -1,7 +1,7 @@
 # make demo   builds everything and runs the demonstration
 # make test   builds everything and runs the tests
 # Both first install missing packages (make setup). Other targets: install, dist, deb, docs, sanitize, fuzz, faults,
-# asset-changes, soak, spark-test, nio, benchmark, benchmark-check.
+# asset-changes, soak, spark-test, nio, nio-moto, benchmark, benchmark-check.
 
 BLOB := .build/release/blob
 
@@ -14,7 +14,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libsqlite3-dev python3 \
 HEADER_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev liblzma-dev libzstd-dev
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio draft-check fetch-kills fetch-power-cuts s3-check s3-kills form-check test-check picker-check serve-check spark-check spark-test link-check api-check setup archives \
+.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio nio-moto draft-check fetch-kills fetch-power-cuts s3-check s3-kills form-check test-check picker-check serve-check spark-check spark-test link-check api-check setup archives \
   release install dist deb deb-check docs benchmark benchmark-check clean
 
 all: release
@@ -238,11 +238,22 @@ soak: setup
 	rm -rf $(SOAK_FILES) && Tests/SystemCallFaults/fixtures.py $(SOAK_FILES)
 	SOAK_SECONDS=$(SOAK_SECONDS) .build/debug/soak $(SOAK_FILES)
 
-# Builds the async-http-client example with its trait enabled, and runs the tests of BlobStreamsNIO.
+# Builds the package of the examples for servers, which fetches async-http-client and Hummingbird, and runs its tests.
+# Then sends a form with a file of FORM_GIB through FormToS3 to a store that keeps nothing: `make nio FORM_GIB=10`.
+FORM_GIB := 0.1
 NIO := --package-path Examples/ServerSide --scratch-path .build-nio
+FORM_TO_S3 := Examples/ServerSide/form_to_s3_check.py .build-nio/debug/FormToS3 --gib $(FORM_GIB)
 nio: setup
 	swift build $(NIO) --build-tests
 	swift test $(NIO) --skip-build
+	$(FORM_TO_S3)
+
+# Sends the same form to the server of moto, from PyPI in a separate folder, and reads the objects back.
+MOTO := .build/moto
+nio-moto: setup
+	test -x $(MOTO)/bin/moto_server || { python3 -m venv $(MOTO) && $(MOTO)/bin/pip install -q 'moto[s3,server]'; }
+	swift build $(NIO) --product FormToS3
+	$(MOTO)/bin/python $(FORM_TO_S3) --moto
 
 # Checks that a static executable with the core, file, gzip, archive and digest modules contains no ICU, and has at most
 # 20 MB when stripped.

@@ -2,33 +2,62 @@
 
 import PackageDescription
 
-/// A separate package, because the library depends on async-http-client only on request, as it does here.
+let blobs: (String) -> Target.Dependency = { .product(name: $0, package: "BlobStreams") }
+let nio: (String) -> Target.Dependency = { .product(name: $0, package: "swift-nio") }
+let hummingbird: (String) -> Target.Dependency = { .product(name: $0, package: "hummingbird") }
+
+/// A separate package, because the library depends on async-http-client only on request, as it does here, and on no
+/// framework for servers.
 let package = Package(
     name: "ServerSide",
-    platforms: [.macOS(.v13)],
+    platforms: [.macOS(.v15)],
+    products: [.library(name: "BlobStreamsHummingbird", targets: ["BlobStreamsHummingbird"])],
     dependencies: [
-        .package(name: "BlobStreams", path: "../..", traits: ["AsyncHTTPClient", "Photos"]),
+        .package(name: "BlobStreams", path: "../..", traits: ["AsyncHTTPClient", "Photos", "Receiver"]),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.0.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.25.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.0.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
     ],
     targets: [
+        .target(
+            name: "BlobStreamsHummingbird",
+            dependencies: [
+                blobs("BlobCore"), blobs("BlobReceiving"), hummingbird("Hummingbird"), nio("NIOCore"), nio("NIOPosix"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]),
+        .executableTarget(
+            name: "FormToS3",
+            dependencies: [
+                blobs("BlobCore"), blobs("BlobReceiving"), blobs("CryptoDigest"), blobs("S3Source"),
+                hummingbird("Hummingbird"),
+            ]),
+        .executableTarget(
+            name: "NIOForm",
+            dependencies: [
+                blobs("BlobCore"), blobs("BlobReceiving"), blobs("CryptoDigest"), nio("NIOCore"), nio("NIOHTTP1"),
+                nio("NIOPosix"),
+            ]),
         .executableTarget(
             name: "ServerSide",
             dependencies: [
-                .product(name: "BlobStreamsNIO", package: "BlobStreams"),
-                .product(name: "BlobStreamsStandard", package: "BlobStreams"),
+                blobs("BlobStreamsNIO"), blobs("BlobStreamsStandard"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+            ]),
+        .testTarget(
+            name: "ServerSideTests",
+            dependencies: [
+                "BlobStreamsHummingbird", "FormToS3", "NIOForm", blobs("BlobReceiving"), blobs("BlobStreams"),
+                blobs("BlobStreamsNIO"), blobs("CryptoDigest"), hummingbird("Hummingbird"),
+                hummingbird("HummingbirdTesting"), nio("NIOConcurrencyHelpers"), nio("NIOCore"), nio("NIOPosix"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ]),
         .testTarget(
             name: "BlobStreamsNIOTests",
             dependencies: [
-                .product(name: "BlobStreamsNIO", package: "BlobStreams"),
-                .product(name: "BlobStreams", package: "BlobStreams"),
+                blobs("BlobStreamsNIO"), blobs("BlobStreams"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                nio("NIOConcurrencyHelpers"), nio("NIOCore"), nio("NIOHTTP1"), nio("NIOPosix"),
             ]),
     ],
     swiftLanguageModes: [.v6]
