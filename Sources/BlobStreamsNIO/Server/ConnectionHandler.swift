@@ -338,7 +338,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     private func endAnswer(_ context: ChannelHandlerContext) {
-        context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+        if self.omitsBody {
+            // The encoder would end a chunked body, of which a client would take the end for the next response.
+            context.flush()
+        } else {
+            context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+        }
         self.endTimer()
         if self.staysOpen {
             self.phase = .awaitingHead
