@@ -6,14 +6,14 @@ usage: form_to_s3_check.py FORM_TO_S3 [--gib N] [--moto]
 The store is a server in this process that compares the lengths and digests of all requests, and stores no bytes. A short
 file, one of two parts and one of N GiB (10 by default) are sent in one form. A second form breaks off in its second part
 and must leave neither an object nor parts. Prints the rate of the first form and the peak memory of FormToS3, and fails
-if it is more than 128 MiB. With --moto, the store is the server of moto (`pip install 'moto[s3,server]'`), which keeps
+if it is more than 192 MiB. With --moto, the store is the server of moto (`pip install 'moto[s3,server]'`), which keeps
 all bytes in memory, and the objects are read back.
 """
 import argparse, base64, hashlib, http.server, json, logging, os, re, socket, subprocess, sys, threading, time
 import urllib.parse, urllib.request
 
 PART = 16 << 20  # The default of S3Uploader.
-MAXIMUM_MEMORY = 128 << 20
+MAXIMUM_MEMORY = 192 << 20  # Twelve parts; about seven are used.
 BLOCK = 1 << 20
 BOUNDARY = 'form-to-s3-check'
 
