@@ -43,7 +43,7 @@ private final class RequestWork: @unchecked Sendable {  // Safe: each job ends b
                 byteCount += Int64(buffer.readableBytes)
                 try await self.run { try buffer.withUnsafeReadableBytes { try self.receiver?.receive($0) } }
             }
-            // The body of a cancelled task ends early, without an error.
+            // Middleware may replace the body with a stream that ends early, without an error, if the task is cancelled.
             try Task.checkCancellation()
             guard byteCount == head.contentLength ?? byteCount else {
                 throw BlobError(.truncated, "The body ended before its stated length.", byteOffset: byteCount)
