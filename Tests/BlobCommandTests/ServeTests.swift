@@ -21,7 +21,7 @@ import Testing
         let server = try Launch(["serve"] + arguments).start()
         defer { server.send(SIGKILL) }
         server.waitForLines(1)
-        let url = try #require(server.lines.first)
+        let url = String(try #require(server.lines.first))
         let port = try #require(URLComponents(string: url)?.port.flatMap(UInt16.init(exactly:)))
         try body(url, port)
     }

@@ -63,16 +63,24 @@ package struct ServerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Listen on this address; port 0 selects a free one.", valueName: "host:port"))
     package var listen = "127.0.0.1:0"
 
-    @Option(help: "Answer further connections with 503 when this many are open.")
+    @Option(help: ArgumentHelp("Answer further connections with 503 when this many are open.", visibility: .hidden))
     private var maxConnections = HTTPServer.Limits().maximumConnectionCount
 
-    @Option(help: "End a request when no bytes of its body or of its response are transferred for this many seconds.")
+    @Option(
+        help: ArgumentHelp(
+            "End a request when no bytes of its body or of its response are transferred for this many seconds.",
+            visibility: .hidden))
     private var idleTimeout = HTTPServer.Limits().idleTimeout / .seconds(1)
 
-    @Option(help: "End a request that transfers fewer bytes per second over the idle timeout; 0 for no minimum.")
+    @Option(
+        help: ArgumentHelp(
+            "End a request that transfers fewer bytes per second over the idle timeout; 0 for no minimum.",
+            visibility: .hidden))
     private var minRate = HTTPServer.Limits().minimumRate
 
-    @Option(help: "Close a connection on which no complete header arrives within this many seconds.")
+    @Option(
+        help: ArgumentHelp(
+            "Close a connection on which no complete header arrives within this many seconds.", visibility: .hidden))
     private var headerTimeout = HTTPServer.Limits().headerTimeout / .seconds(1)
 
     package init() {}
