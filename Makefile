@@ -191,7 +191,7 @@ picker-check: setup
 	for product in blob blob-receive blob-media-helper AssetPicker; do $(BUILD) --product $$product || exit 1; done
 	$(PICKER)/bin/python Tests/PickerCheck/run.py .build/debug --pictures $(PICKER)/pictures
 
-# Compares the answers of `blob serve` to ranges and conditions with those of nginx, attacks it, opens its pages in Chromium
+# Compares the answers of `blob serve` to ranges and conditions with nginx, attacks it, opens its pages in Chromium
 # (chromium), and reads through it with DuckDB, pandas and ffmpeg. The pictures of the pages must be inspected manually.
 SERVE := .build/serve
 serve-check: setup

@@ -44,9 +44,9 @@ struct FormPart: Sendable {
     /// reports any error.
     func signedType(_ info: BlobInfo, _ context: BlobContext) -> String? {
         guard case .file(let fileName, nil) = self.heading, info.mediaType == nil,
-            MediaType.mediaType(ofFileName: fileName ?? info.name ?? "") == nil, info.byteCount != nil
+            BlobMediaType.mediaType(ofFileName: fileName ?? info.name ?? "") == nil, info.byteCount != nil
         else { return nil }
-        return MediaType.mediaType(byBeginningOf: self.source, context)
+        return BlobMediaType.mediaType(byBeginningOf: self.source, context)
     }
 
     private func unlimitedHeader(
@@ -57,8 +57,8 @@ struct FormPart: Sendable {
         case .file(let fileName, let mediaType):
             let fileName = fileName ?? info.name ?? Self.unknownFileName
             let mediaType =
-                mediaType ?? info.mediaType ?? MediaType.mediaType(ofFileName: fileName) ?? signedType
-                ?? MediaType.unknown
+                mediaType ?? info.mediaType ?? BlobMediaType.mediaType(ofFileName: fileName) ?? signedType
+                ?? BlobMediaType.unknown
             return try self.header(fileName: fileName, mediaType, naming)
         case .headers(let headers):
             var bytes: [UInt8] = []

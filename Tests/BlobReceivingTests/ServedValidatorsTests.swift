@@ -18,6 +18,7 @@ import Testing
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
             ("Sun Nov  6 08:49:37 1994", 784_111_777), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+            ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800),
             ("Thu, 26 Nov 2026 20:04:30 GMT", 1_795_723_470),
         ] as [(String, Int64)])
     func datesAreParsedInThreeFormats(text: String, seconds: Int64) throws {

@@ -34,8 +34,8 @@ package struct HTTPDate {
         }
         parts = tm()
         (parts.tm_year, parts.tm_mon, parts.tm_mday) = (CInt(year - 1900), CInt(month), CInt(numbers[0]))
-        (parts.tm_hour, parts.tm_min, parts.tm_sec) = (CInt(numbers[2]), CInt(numbers[3]), CInt(numbers[4]))
-        self.seconds = Int64(timegm(&parts))
+        (parts.tm_hour, parts.tm_min, parts.tm_sec) = (CInt(numbers[2]), CInt(numbers[3]), 0)
+        self.seconds = Int64(timegm(&parts)) + numbers[4]
         // A day that the month does not have belongs to the next month now.
         guard parts.tm_mday == numbers[0] else { return nil }
     }

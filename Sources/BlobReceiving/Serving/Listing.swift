@@ -67,7 +67,7 @@ struct Listing {
                 name: name, kind: isArchive ? "archive" : entry.kind.rawValue, href: self.href(entry),
                 members: isArchive ? self.href(entry).map { $0 + "/" } : nil, byteCount: entry.byteCount,
                 modificationTime: entry.modificationTime.map { Self.time($0, "T") + "Z" },
-                mediaType: entry.kind == .file ? MediaType.mediaType(ofFileName: name) : nil)
+                mediaType: entry.kind == .file ? BlobMediaType.mediaType(ofFileName: name) : nil)
         }
         let next = self.page < self.pageCount ? "?format=json&page=\(self.page + 1)" : nil
         let encoder = JSONEncoder()
@@ -150,6 +150,9 @@ struct Listing {
         return "\(tenths / 10).\(tenths % 10) \(units[unit])"
     }
 
+    /// The characters that change the direction of the text after them, which could disguise an extension.
+    private static let directions: Set<Unicode.Scalar> = Set("\u{202A}\u{202B}\u{202C}\u{202D}\u{202E}".unicodeScalars)
+
     /// Returns a text for HTML, with its control characters made visible.
     private static func escaped(_ text: String) -> String {
         var escaped = ""
@@ -159,7 +162,8 @@ struct Listing {
             case "<": escaped += "&lt;"
             case ">": escaped += "&gt;"
             case "\"": escaped += "&quot;"
-            case _ where scalar.properties.generalCategory == .control: escaped += "\u{FFFD}"
+            case _ where scalar.properties.generalCategory == .control || self.directions.contains(scalar):
+                escaped += "\u{FFFD}"
             default: escaped.unicodeScalars.append(scalar)
             }
         }
@@ -177,7 +181,7 @@ struct Listing {
         td a+a{margin-left:.75rem}
         table{width:100%;border-collapse:collapse}
         caption{text-align:left;color:#5a5a5a;padding-bottom:.5rem}
-        th,td{text-align:left;vertical-align:top;padding:.25rem .5rem .25rem 0;border-bottom:1px solid #d5d5d5}
+        th,td{text-align:left;vertical-align:baseline;padding:.25rem .5rem .25rem 0;border-bottom:1px solid #d5d5d5}
         td{overflow-wrap:anywhere}
         th+th,td+td{text-align:right;white-space:nowrap}
         a{color:#0b57a4}a:visited{color:#6a3a8a}a:focus-visible{outline:3px solid;outline-offset:2px}

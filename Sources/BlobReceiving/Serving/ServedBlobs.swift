@@ -126,7 +126,7 @@ public struct ServedBlobs: RequestService {
             case .timedOut: 504
             default: 500
             }
-        // A path below a file that is no archive is a mistake of the client.
+        // A path below a file other than an archive is a mistake of the client.
         if status != 404 || error.code == .notFound && error.operation != nil { self.report(error) }
         let text = status == 404 ? "There is nothing at this path." : "The content cannot be read: \(error.code)."
         return RequestAnswer(status: status, text: text + "\n")
@@ -207,7 +207,7 @@ public struct ServedBlobs: RequestService {
         let info = try blob.source.info(context)
         let validators = self.validators(info, blob)
         let name = String(decoding: blob.name, as: UTF8.self)
-        let type = info.mediaType ?? MediaType.mediaType(ofFileName: name) ?? MediaType.unknown
+        let type = info.mediaType ?? BlobMediaType.mediaType(ofFileName: name) ?? BlobMediaType.unknown
         var fields =
             validators.fields + [
                 ("Accept-Ranges", info.byteCount == nil ? "none" : "bytes"), ("Cache-Control", "private, no-cache"),

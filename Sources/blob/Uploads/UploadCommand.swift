@@ -331,13 +331,13 @@ extension BlobUploadRequest {
         guard !self.fields.contains(where: { $0.name.lowercased() == "content-type" }) else { return }
         let info = if let info { info } else { try source.info(context) }
         guard info.mediaType == nil else { return }
-        let named = MediaType.mediaType(ofFileName: info.name ?? "")
+        let named = BlobMediaType.mediaType(ofFileName: info.name ?? "")
         guard named != nil || !isBody else {
-            return self.mediaTypeDetection = MediaTypeDetection(byteCount: MediaType.signatureByteCount) {
-                MediaType.mediaType(of: $0)
+            return self.mediaTypeDetection = MediaTypeDetection(byteCount: BlobMediaType.signatureByteCount) {
+                BlobMediaType.mediaType(of: $0)
             }
         }
-        guard let type = named ?? MediaType.mediaType(byBeginningOf: source, context) else { return }
+        guard let type = named ?? BlobMediaType.mediaType(byBeginningOf: source, context) else { return }
         self.fields.append(BlobHTTPField("Content-Type", type))
     }
 }

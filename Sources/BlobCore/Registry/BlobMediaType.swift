@@ -1,11 +1,9 @@
 import BlobPlatform
 
-/// The media types for the file name extensions that are most common in forms.
-///
-/// For any other type, pass a media type when you append the part.
-package enum MediaType {
+/// The media types for the file name extensions and signatures that are most common in forms and on servers.
+public enum BlobMediaType {
     /// The media type of a file of unknown content (HTML standard, and RFC 2046, section 4.5.1).
-    package static let unknown = "application/octet-stream"
+    public static let unknown = "application/octet-stream"
 
     private static let mediaTypesByExtension = [
         "7z": "application/x-7z-compressed", "avif": "image/avif", "bmp": "image/bmp", "csv": "text/csv",
@@ -19,13 +17,13 @@ package enum MediaType {
     ]
 
     /// Returns the media type for the extension after the last dot of a name; nil if the extension is not in the table.
-    package static func mediaType(ofFileName fileName: String) -> String? {
+    public static func mediaType(ofFileName fileName: String) -> String? {
         guard let dot = fileName.lastIndex(of: ".") else { return nil }
         return self.mediaTypesByExtension[fileName[fileName.index(after: dot)...].lowercased()]
     }
 
     /// The number of bytes that ``mediaType(of:)`` examines.
-    package static let signatureByteCount = 12
+    public static let signatureByteCount = 12
 
     private static let signatures: [(offset: Int, bytes: [UInt8], mediaType: String)] = [
         (0, [0xFF, 0xD8, 0xFF], "image/jpeg"), (0, [0x89] + Array("PNG\r\n\u{1A}\n".utf8), "image/png"),
@@ -44,13 +42,13 @@ package enum MediaType {
     ]
 
     /// Returns the media type of a file that begins with these bytes; nil if no signature matches.
-    package static func mediaType(of bytes: UnsafeRawBufferPointer) -> String? {
+    public static func mediaType(of bytes: UnsafeRawBufferPointer) -> String? {
         self.signatures.first { bytes.dropFirst($0.offset).starts(with: $0.bytes) }?.mediaType
     }
 
     /// Returns the media type found at the beginning of a source; nil if no type was found, or if the source cannot be
     /// read twice. Reading the body reports any error.
-    package static func mediaType(
+    public static func mediaType(
         byBeginningOf source: any BlobInputStreamDataSource, _ context: BlobContext
     ) -> String? {
         guard source.traits.contains(.repeatable), let reader = try? source.open(context: context) else { return nil }
