@@ -195,8 +195,8 @@ picker-check: setup
 # (chromium), and reads through it with DuckDB, pandas and ffmpeg. The pictures of the pages must be inspected manually.
 SERVE := .build/serve
 serve-check: setup
-	test -x $(SERVE)/bin/python || { python3 -m venv $(SERVE) && $(SERVE)/bin/pip install -q websockets pillow duckdb duckdb-extension-httpfs \
-	  pandas pyarrow fsspec aiohttp boto3 'moto[s3,server]'; }
+	test -x $(SERVE)/bin/python || { python3 -m venv $(SERVE) && $(SERVE)/bin/pip install -q websockets pillow \
+	  duckdb==1.5.5 duckdb-extension-httpfs==1.5.5 pandas pyarrow boto3 'moto[s3,server]'; }
 	for product in blob blob-archive-helper blob-serve; do $(BUILD) --product $$product || exit 1; done
 	Tests/ServeCheck/conditions.py .build/debug/blob
 	Tests/ServeCheck/hostile.py .build/debug/blob

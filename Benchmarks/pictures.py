@@ -10,7 +10,7 @@ WIDTH, ROW, LEFT, BAR = 860, 18, 250, 330
 HEADINGS = {
     'adjust': 'Adjusted photos', 'archives': 'Archives', 'blocks': 'xz, Zstandard and bzip2', 'bodies': 'Large uploads',
     'extract': 'Extraction', 'files': 'Files', 'gzip-files': 'gzip', 'http': 'Web servers', 'members': 'Many members',
-    'upload': 'Many uploads', 'verification': 'Verification'}
+    'serve': 'Serving', 'upload': 'Many uploads', 'verification': 'Verification'}
 
 
 def version(program):

@@ -43,7 +43,7 @@ import Testing
         let whole = try self.ask(service, "/secret/x.txt")
         #expect(whole.status == 200 && whole.text == "0123456789")
         let fields = Dictionary(whole.fields.map { ($0.name, $0.value) }) { $1 }
-        #expect(fields["Accept-Ranges"] == "bytes" && fields["Content-Type"] == "text/plain")
+        #expect(fields["Accept-Ranges"] == "bytes" && fields["Content-Type"] == "text/plain; charset=utf-8")
         #expect(fields["Content-Disposition"] == "inline; filename*=UTF-8''x.txt")
         let tag = try #require(fields["ETag"])
         #expect(!tag.hasPrefix("W/"))
@@ -66,7 +66,7 @@ import Testing
         let boundary = try #require(type.split(separator: "=").last)
         #expect(type.hasPrefix("multipart/byteranges; boundary="))
         let parts = [("0-1", "01"), ("8-9", "89")].map { range, bytes in
-            "\r\n--\(boundary)\r\nContent-Type: text/plain\r\nContent-Range: bytes \(range)/10\r\n\r\n\(bytes)"
+            "\r\n--\(boundary)\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Range: bytes \(range)/10\r\n\r\n\(bytes)"
         }
         #expect(answer.text == parts.joined() + "\r\n--\(boundary)--\r\n")
     }

@@ -115,7 +115,7 @@ struct Listing {
             <!DOCTYPE html>
             <html lang="en"><head><meta charset="utf-8">
             <meta name="viewport" content="width=device-width, initial-scale=1">
-            <meta name="color-scheme" content="light dark"><title>\(title)</title>
+            <meta name="color-scheme" content="light dark"><title>\(title)\(self.page > 1 ? ", page \(self.page)" : "")</title>
             <style>\(Self.style)</style></head><body><main>
             \(trail.isEmpty ? "" : "<nav aria-label=\"Parent folders\"><ol>\(trail.joined())</ol></nav>")
             <h1><bdi>\(title)</bdi></h1>

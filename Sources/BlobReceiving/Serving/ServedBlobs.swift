@@ -207,7 +207,9 @@ public struct ServedBlobs: RequestService {
         let info = try blob.source.info(context)
         let validators = self.validators(info, blob)
         let name = String(decoding: blob.name, as: UTF8.self)
-        let type = info.mediaType ?? BlobMediaType.mediaType(ofFileName: name) ?? BlobMediaType.unknown
+        var type = info.mediaType ?? BlobMediaType.mediaType(ofFileName: name) ?? BlobMediaType.unknown
+        // Most text is UTF-8, and browsers otherwise assume another encoding.
+        if type.hasPrefix("text/"), !type.contains(";") { type += "; charset=utf-8" }
         var fields =
             validators.fields + [
                 ("Accept-Ranges", info.byteCount == nil ? "none" : "bytes"), ("Cache-Control", "private, no-cache"),
@@ -226,7 +228,9 @@ public struct ServedBlobs: RequestService {
                 "Content-Disposition",
                 "\(disposition); filename*=UTF-8''\(PercentEncoding.encode(name.utf8, leaving: Listing.plainCharacters))"
             ))
-        if Self.activeTypes.contains(type) { fields.append(("Content-Security-Policy", "sandbox")) }
+        if Self.activeTypes.contains(String(type.prefix { $0 != ";" })) {
+            fields.append(("Content-Security-Policy", "sandbox"))
+        }
         if let digests = BlobStatedDigest.fieldValue(info.digests) { fields.append(("Repr-Digest", digests)) }
         let source = PinnedSource(base: blob.source, validator: info.validator, context: context)
         guard let byteCount = info.byteCount, head.method == "GET", validators.admitsRange(head),

@@ -179,10 +179,15 @@ final class ContainerFolder: ServedFolder {
     /// The maximum number of members.
     private static let maximumMemberCount = 10_000_000
 
+    /// The maximum number of sources to keep. Beyond it, all are discarded.
+    private static let maximumSourceCount = 256
+
     private let container: any BlobContainer
     private let file: FileStatus?
     /// The members in the order of their paths; nil until they are first needed.
     private let members = Locked<[Member]?>(nil)
+    /// The sources of members by index, which know where their members are once they were read.
+    private let sources = Locked<[Int: any BlobInputStreamDataSource]>([:])
 
     /// - Parameter file: The status of the local file that contains the container; nil if there is none.
     init(_ container: any BlobContainer, _ file: FileStatus?) { (self.container, self.file) = (container, file) }
@@ -252,7 +257,17 @@ final class ContainerFolder: ServedFolder {
     }
 
     private func blob(_ index: Int, _ name: [UInt8], _ context: BlobContext) throws -> ServedBlob {
+        if let known = self.sources.withLock({ $0[index] }) {
+            return ServedBlob(source: known, name: name, file: self.file)
+        }
         let source = try self.container.member(.index(index), context: context)
+        guard source.traits.contains([.repeatable, .concurrentReaders]) else {
+            return ServedBlob(source: source, name: name, file: self.file)
+        }
+        self.sources.withLock { sources in
+            if sources.count >= Self.maximumSourceCount { sources = [:] }
+            sources[index] = source
+        }
         return ServedBlob(source: source, name: name, file: self.file)
     }
 
