@@ -19,7 +19,8 @@ public struct RequestAnswer: Sendable {
     /// Creates the response of a request that completed `parts`; its body is the lines of ``lines``.
     public init(status: Int, fields: [RequestHead.Field] = [], parts: [ReceivedPart] = []) {
         let lines = parts.map(\.line).joined(separator: "\n")
-        let text = lines.isEmpty ? "" : lines + "\n"
+        // This status has no body (RFC 9110, section 15.3.5).
+        let text = lines.isEmpty || status == 204 ? "" : lines + "\n"
         self.init(status: status, fields: fields, text: text, type: "application/x-ndjson", parts, lines)
     }
 
