@@ -122,7 +122,9 @@ import Testing
         #expect(picker.uploads.queue.value.items.isEmpty)
         let path = request.firstIndex(of: UInt8(ascii: "/")).map { $0..<($0 + picker.session.token.count + 2) } ?? 0..<0
         for index in request.indices {
-            for bit in 0..<8 {
+            // Every bit of the token, and one of each other byte: each request waits for a thread of a pool that other
+            // tests keep busy.
+            for bit in path.contains(index) ? 0..<8 : index % 8..<index % 8 + 1 {
                 let wrong = request.flipping(1 << bit, at: index)
                 let answer = try await picker.exchange(wrong, ends: true)
                 if path.contains(index) { #expect(!answer.hasPrefix("HTTP/1.1 2"), "\(index) \(bit)") }
