@@ -53,7 +53,9 @@ public struct MultipartParser {
 
     /// Creates a parser for the body with a boundary; see ``MultipartHeader/boundary(of:)``.
     ///
-    /// - Parameter boundary: 1 to 70 of the characters of RFC 2046, section 5.1.1, without a trailing space.
+    /// - Parameters:
+    ///   - boundary: 1 to 70 of the characters of RFC 2046, section 5.1.1, without a trailing space.
+    ///   - limits: The limits of the form.
     /// - Throws: ``BlobError/Code/invalidArgument`` for any other boundary.
     public init(boundary: String, limits: Limits = Limits()) throws(BlobError) {
         guard (1...70).contains(boundary.utf8.count), boundary.utf8.allSatisfy(Self.boundaryCharacters.contains),

@@ -19,7 +19,7 @@ public struct MultipartParts: AsyncSequence, Sendable {
     ///   - chunks: The body in chunks of any size.
     ///   - boundary: The boundary in the `Content-Type`; see ``MultipartHeader/boundary(of:)``.
     ///   - limits: The limits of the form; the length of the body is not limited.
-    /// - Throws: ``BlobCore/BlobError/Code/invalidArgument`` for an invalid boundary.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an invalid boundary.
     public init<Chunks: AsyncSequence>(
         of chunks: Chunks, boundary: String, limits: MultipartParser.Limits = .init()
     ) throws(BlobError) where Chunks.Element: Collection<UInt8> {
@@ -44,8 +44,8 @@ public struct MultipartParts: AsyncSequence, Sendable {
 
         /// Returns the next part; nil after the last one.
         ///
-        /// - Throws: ``BlobCore/BlobError/Code/corrupted``, ``BlobCore/BlobError/Code/limitExceeded`` and
-        ///   ``BlobCore/BlobError/Code/truncated`` for the form, with the offset in the body, and the errors of the
+        /// - Throws: ``BlobError/Code/corrupted``, ``BlobError/Code/limitExceeded`` and
+        ///   ``BlobError/Code/truncated`` for the form, with the offset in the body, and the errors of the
         ///   body.
         public func next() async throws -> MultipartPart? { try await self.state.nextPart() }
     }

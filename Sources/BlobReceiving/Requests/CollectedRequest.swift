@@ -20,7 +20,7 @@ public final class CollectedRequest: BodyReceiver {
     ///   - maximumByteCount: The maximum length of the body in bytes. A longer one is refused with the status 413.
     ///   - refusalFields: The header fields of that refusal.
     ///   - respond: A closure that returns the response to the complete body. Its task is cancelled if the connection
-    ///     is closed. An error refuses the request; see ``BlobCore/BlobError/answer``.
+    ///     is closed. An error refuses the request; see `BlobError.answer`.
     public init(
         upTo maximumByteCount: Int, refusalFields: [RequestHead.Field] = [],
         _ respond: @escaping @Sendable ([UInt8]) async throws -> RequestAnswer

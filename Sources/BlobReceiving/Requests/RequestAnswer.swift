@@ -31,7 +31,11 @@ public struct RequestAnswer: Sendable {
 
     /// Creates a response with the bytes of a source.
     ///
-    /// - Parameter byteCount: The length of the body; nil if unknown. A body of another length is an error.
+    /// - Parameters:
+    ///   - status: The status.
+    ///   - fields: The header fields, without the fields that frame the body.
+    ///   - body: The body; nil for the answer to a HEAD request.
+    ///   - byteCount: The length of the body; nil if unknown. A body of another length is an error.
     public init(
         status: Int, fields: [RequestHead.Field], body: (any BlobInputStreamDataSource)?, byteCount: Int64?
     ) {

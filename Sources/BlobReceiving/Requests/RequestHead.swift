@@ -16,7 +16,10 @@ public struct RequestHead: Sendable {
 
     /// Creates the head of a request.
     ///
-    /// - Parameter target: The target in the form of a path or of a URL, whose host is ignored (RFC 9112, section 3.2.2).
+    /// - Parameters:
+    ///   - method: The method in upper case.
+    ///   - target: A path, or a URL, whose host is ignored (RFC 9112, section 3.2.2).
+    ///   - fields: The header fields.
     public init(method: String, target: String, fields: [Field]) {
         var target = target
         if !target.hasPrefix("/"), let scheme = target.firstRange(of: "://") {
@@ -84,7 +87,7 @@ public struct RequestHead: Sendable {
 public protocol RequestService: Sendable {
     /// Returns the receiver of a request's body. May block.
     ///
-    /// - Throws: The error with which to refuse the request; see ``BlobCore/BlobError/answer``.
+    /// - Throws: The error with which to refuse the request; see `BlobError.answer`.
     func receiver(for head: RequestHead) throws(BlobError) -> any BodyReceiver
 }
 

@@ -76,8 +76,10 @@ public struct HTTPServer: Sendable {
 
     /// Creates a server of a service.
     ///
-    /// - Parameter onAnswer: A closure that is called on a thread of a pool with each answer of the service, before it
-    ///   is sent.
+    /// - Parameters:
+    ///   - service: The service that answers the requests.
+    ///   - limits: The limits of the clients.
+    ///   - onAnswer: A closure that is called on a thread of a pool with each answer of the service, before it is sent.
     public init(
         _ service: any RequestService, limits: Limits = Limits(),
         onAnswer: @escaping @Sendable (RequestAnswer) -> Void = { _ in }
