@@ -39,10 +39,10 @@ import Testing
     @Test func anAbandonedRequestIsCancelled() async {
         let status = await withCheckedContinuation { continuation in
             let request = CollectedRequest(upTo: 0) { _ in
-                // Without the cancellation, the test would never end.
-                for await _ in AsyncStream<Void>(unfolding: { try? await Task.sleep(for: .seconds(3600)) }) {
-                    if Task.isCancelled { break }
-                }
+                // Only the cancellation ends this sequence.
+                let (values, continuation) = AsyncStream<Void>.makeStream()
+                for await _ in values {}
+                withExtendedLifetime(continuation) {}
                 return RequestAnswer(status: 204)
             }
             request.answer { continuation.resume(returning: try? $0.get().status) }

@@ -201,6 +201,15 @@ import Testing
         #expect(try self.text(names, "o-2") == "2")
     }
 
+    /// The first member of many tar archives is `./`.
+    @Test func theFolderOfAnArchiveIsNotAnEntryOfItself() throws {
+        try self.write("a", to: "in/a.txt")
+        try self.makeArchive("", "tar czf dot.tgz -C in .")
+        let service = try self.service([ServedBlobs.Item("x", .source(FileSource(self.folder.path("dot.tgz"))))])
+        #expect(try self.text(service, "x/?format=json").hasPrefix("{\"count\":1,"))
+        #expect(try self.text(service, "x/a.txt") == "a")
+    }
+
     /// Names that no path can have, and members with one name.
     @Test func everyMemberHasAPath() throws {
         try self.makeArchive(

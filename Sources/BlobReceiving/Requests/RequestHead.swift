@@ -56,7 +56,7 @@ public struct RequestHead: Sendable {
     /// The percent-encoded path.
     public var path: Substring { self.target.prefix { $0 != "?" && $0 != "#" } }
 
-    /// The query without its `?`; empty if there is none.
+    /// The query without its `?`; empty for a target without a query.
     var query: Substring { self.target.dropFirst(self.path.count + 1).prefix { $0 != "#" } }
 
     /// Returns the values of all fields with a name.
@@ -106,8 +106,8 @@ public protocol BodyReceiver: AnyObject {
     /// confirmed that the body is complete.
     func answer() throws(BlobError) -> RequestAnswer
 
-    /// Completes the request and passes on its response, by default that of ``answer()``. A receiver that waits for an
-    /// event implements this method, and calls `done` once on any thread.
+    /// Completes the request and passes on its response. The default passes on the result of ``answer()``. A receiver
+    /// that waits for an event implements this method, and calls `done` once on any thread.
     func answer(_ done: @escaping @Sendable (Result<RequestAnswer, BlobError>) -> Void)
 
     /// Ends a request that will not be completed. A second call has no effect.

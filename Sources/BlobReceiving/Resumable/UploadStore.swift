@@ -17,7 +17,7 @@ public protocol UploadStore: Sendable {
     /// - Throws: An error if other receivers use the upload, and the errors of the storage.
     func open(_ identifier: String) throws(BlobError) -> (any StoredUpload)?
 
-    /// Returns the record of an upload; nil if there is none.
+    /// Returns the record of an upload; nil for an unknown upload.
     func record(of identifier: String) throws(BlobError) -> Data?
 
     /// Replaces the record of an upload.

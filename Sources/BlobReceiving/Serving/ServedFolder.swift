@@ -5,7 +5,7 @@ import BlobPlatform
 struct ServedBlob: Sendable {
     let source: any BlobInputStreamDataSource
     let name: [UInt8]
-    /// The status of the local file that is or contains the bytes; nil if there is none.
+    /// The status of the local file with the bytes; nil for a source without a local file.
     let file: FileStatus?
 }
 
@@ -189,7 +189,7 @@ final class ContainerFolder: ServedFolder {
     /// The sources of members by index, which know where their members are once they were read.
     private let sources = Locked<[Int: any BlobInputStreamDataSource]>([:])
 
-    /// - Parameter file: The status of the local file that contains the container; nil if there is none.
+    /// - Parameter file: The status of the local file with the container; nil for a container without a local file.
     init(_ container: any BlobContainer, _ file: FileStatus?) { (self.container, self.file) = (container, file) }
 
     func list(_ path: ArraySlice<[UInt8]>, _ part: Range<Int>, _ context: BlobContext) throws -> (
@@ -314,7 +314,10 @@ final class ContainerFolder: ServedFolder {
                 case .symbolicLink: .link
                 case .special: .other
                 }
-            let path = Self.path(of: member.name) + (kind == .folder ? [UInt8(ascii: "/")] : [])
+            var path = Self.path(of: member.name)
+            // The container's own folder, as `./` in many tar archives.
+            guard !path.isEmpty else { return true }
+            if kind == .folder { path.append(UInt8(ascii: "/")) }
             members.append(
                 Member(
                     path: path, index: member.index, kind: kind, byteCount: member.byteCount,

@@ -21,7 +21,7 @@ struct ServedValidators {
             .compactMap(\.self)
     }
 
-    /// Evaluates the conditions, except that of a range, in the order of RFC 9110, section 13.2.2.
+    /// Evaluates all conditions but `If-Range`, in the order of RFC 9110, section 13.2.2.
     func outcome(_ head: RequestHead) -> Outcome {
         if let tags = head.value(of: "if-match") {
             guard self.matches(tags, isStrong: true) else { return .preconditionFailed }

@@ -164,8 +164,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         guard let closing = self.closingSocket, let response = try? result.get(), let resetError else {
             self.closingSocket?.close()
             let isRefused = self.hasExpectation && self.head.status == 417
-            let ending = UploadExchange.Ending(result: result, isStale: isStale, isExpectationRefused: isRefused)
-            return exchange.end(ending, sent: sent)
+            return exchange.end(.init(result: result, isStale: isStale, isExpectationRefused: isRefused), sent: sent)
         }
         if let sent { exchange.report(sent: sent) }
         loop.closingSockets.close(closing, within: Self.closeTimeout) { isReset in

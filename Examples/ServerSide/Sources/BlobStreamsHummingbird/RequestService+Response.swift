@@ -52,7 +52,7 @@ private final class RequestWork: @unchecked Sendable {  // Safe: each job ends b
                 self.submit { self.receiver?.answer { continuation.resume(with: $0) } }
             }
         } catch {
-            // Cancellation must not prevent this job, as it does those of `runIfActive`.
+            // Cancellation prevents the jobs of `runIfActive`, but must not prevent this job.
             await withCheckedContinuation { continuation in
                 self.submit {
                     self.receiver?.abandon()
