@@ -35,16 +35,25 @@ extension BlobCommand {
         return path.dropLast() + ["remove"] + arguments.dropFirst(path.count)
     }
 
-    /// Parses the arguments of one command without building the tree of all commands, which is half of the parser's
+    /// Returns the command that the words name, and the words that follow its name.
+    static func command(in words: [String]) -> (type: any ParsableCommand.Type, rest: ArraySlice<String>) {
+        var (command, rest): (any ParsableCommand.Type, ArraySlice<String>) = (self, words[...])
+        while let name = rest.first,
+            let next = command.configuration.subcommands.first(where: { $0.configuration.commandName == name })
+        {
+            (command, rest) = (next, rest.dropFirst())
+        }
+        return (command, rest)
+    }
+
+    /// Parses the arguments of one command without building the tree of all commands, which is most of the parser's
     /// work.
     ///
-    /// - Returns: `nil` if the tree is needed: for a command with subcommands, for help, and for an error message.
-    fileprivate static func parsed(alone arguments: [String]) -> (any ParsableCommand)? {
-        guard let name = arguments.first,
-            let type = self.configuration.subcommands.first(where: { $0.configuration.commandName == name }),
-            type.configuration.subcommands.isEmpty,
-            let command = try? type.parseAsRoot(Array(arguments.dropFirst()))
-        else { return nil }
+    /// - Returns: `nil` if the tree is needed: for a command with subcommands, and for the version.
+    fileprivate static func parsed(alone arguments: [String]) throws -> (any ParsableCommand)? {
+        let (type, rest) = self.command(in: arguments)
+        guard type.configuration.subcommands.isEmpty, !rest.contains("--version") else { return nil }
+        let command = try type.parseAsRoot(Array(rest))
         return Swift.type(of: command) == type ? command : nil
     }
 }

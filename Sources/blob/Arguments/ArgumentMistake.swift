@@ -27,7 +27,7 @@ extension ParsableCommand {
     private static func choices(in message: String, _ arguments: [String]) -> String {
         guard let name = message.firstMatch(of: /is invalid for '(--?[\w-]+)/)?.1,
             !message.contains("Please provide"),
-            let option = CommandTree(dump: self._dumpHelp())?.command(in: arguments).command.option(String(name)),
+            let option = CommandTree(dump: BlobCommand.command(in: arguments).type._dumpHelp())?.option(String(name)),
             let values = option.allValues, !values.isEmpty
         else { return "" }
         return ". Valid values: \(values.joined(separator: ", "))."
@@ -49,7 +49,9 @@ extension ParsableCommand {
     ///
     /// The parser's own suggestion may have little in common with the option.
     private static func unknownOption(in arguments: [String]) -> BlobError? {
-        guard let (command, rest) = CommandTree(dump: self._dumpHelp())?.command(in: arguments) else { return nil }
+        let (type, rest) = BlobCommand.command(in: arguments)
+        // Not of all commands, which takes much longer.
+        guard let command = CommandTree(dump: type._dumpHelp()) else { return nil }
         let words = rest.prefix { $0 != "--" }
         for (index, word) in zip(words.indices, words) where word.hasPrefix("--") {
             let name = String(word.prefix { $0 != "=" })
