@@ -27,7 +27,7 @@ extension ParsableCommand {
     private static func choices(in message: String, _ arguments: [String]) -> String {
         guard let name = message.firstMatch(of: /is invalid for '(--?[\w-]+)/)?.1,
             !message.contains("Please provide"),
-            let option = CommandTree(dump: BlobCommand.command(in: arguments).type._dumpHelp())?.option(String(name)),
+            let option = CommandOptions(of: BlobCommand.command(in: arguments).type).option(String(name)),
             let values = option.allValues, !values.isEmpty
         else { return "" }
         return ". Valid values: \(values.joined(separator: ", "))."
@@ -50,14 +50,13 @@ extension ParsableCommand {
     /// The parser's own suggestion may have little in common with the option.
     private static func unknownOption(in arguments: [String]) -> BlobError? {
         let (type, rest) = BlobCommand.command(in: arguments)
-        // Not of all commands, which takes much longer.
-        guard let command = CommandTree(dump: type._dumpHelp()) else { return nil }
+        let command = CommandOptions(of: type)
         let words = rest.prefix { $0 != "--" }
         for (index, word) in zip(words.indices, words) where word.hasPrefix("--") {
             let name = String(word.prefix { $0 != "=" })
             let isValue = index > words.startIndex && command.option(words[index - 1])?.takesValue == true
             guard !isValue, command.option(name) == nil, !["--help", "--version"].contains(name) else { continue }
-            let suggestion = Suggestion.nearest(to: name, among: command.optionTexts)
+            let suggestion = Suggestion.nearest(to: name, among: command.texts)
             let path = (["blob"] + arguments.dropLast(rest.count)).joined(separator: " ")
             let advice = suggestion.map { "Did you mean '\($0)'?" } ?? "'\(path) --help all' lists the options."
             return BlobError(.invalidArgument, "Unknown option '\(printable(name))'. \(advice)")

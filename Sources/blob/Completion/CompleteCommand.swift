@@ -11,41 +11,39 @@ struct CompleteCommand: ParsableCommand {
     @Argument(parsing: .captureForPassthrough)
     var words: [String] = []
 
-    func run() {}
-
-    /// Prints the completions of the last word.
-    ///
-    /// - Parameter dump: The argument parser's description of all commands.
-    func printCandidates(_ dump: String) throws {
+    func run() throws {
         let words = self.words.first == "--" ? Array(self.words.dropFirst()) : self.words
-        guard let last = words.last, let tree = CommandTree(dump: dump) else { return }
-        for candidate in Self.candidates(for: last, after: Array(words.dropLast()), tree) { try printLine(candidate) }
+        guard let last = words.last else { return }
+        for candidate in Self.candidates(for: last, after: Array(words.dropLast())) { try printLine(candidate) }
     }
 
-    private static func candidates(for word: String, after words: [String], _ tree: CommandTree) -> [String] {
-        let (command, rest) = tree.command(in: words)
-        let isBehindTerminator = rest.contains("--")
-        if !isBehindTerminator {
-            if let option = rest.last.flatMap(command.option), option.takesValue {
+    private static func candidates(for word: String, after words: [String]) -> [String] {
+        let (command, rest) = BlobCommand.command(in: words)
+        let options = CommandOptions(of: command)
+        if !rest.contains("--") {
+            if let option = rest.last.flatMap(options.option), option.takesValue {
                 return self.values(of: option, beginning: word)
             }
             if word.hasPrefix("--"), let end = word.firstIndex(of: "="),
-                let option = command.option(String(word[..<end]))
+                let option = options.option(String(word[..<end]))
             {
                 let name = word[...end]
                 return self.values(of: option, beginning: String(word[end...].dropFirst())).map { name + $0 }
             }
             if word.hasPrefix("-"), word != "-" {
-                return (command.optionTexts + ["--help"]).filter { $0.hasPrefix(word) }
+                let texts = options.texts.isEmpty ? ["--help", "--version"] : options.texts
+                return texts.filter { $0.hasPrefix(word) }
             }
         }
-        if let subcommands = command.subcommands, !subcommands.isEmpty, rest.isEmpty {
-            return subcommands.filter { $0.shouldDisplay && $0.commandName.hasPrefix(word) }.map(\.commandName)
+        let subcommands = command.configuration.subcommands
+        if !subcommands.isEmpty, rest.isEmpty {
+            return subcommands.filter { $0.configuration.shouldDisplay }
+                .compactMap { $0.configuration.commandName }.filter { $0.hasPrefix(word) }
         }
         return LocatorCompletion.candidates(for: word)
     }
 
-    private static func values(of option: CommandTree.Argument, beginning word: String) -> [String] {
+    private static func values(of option: CommandOptions.Argument, beginning word: String) -> [String] {
         if let values = option.allValues, !values.isEmpty { return values.filter { $0.hasPrefix(word) } }
         // The value of an option for a form part, which contains a locator.
         if let mark = word.firstIndex(where: { "=<@".contains($0) }), option.valueName == "part" {
@@ -58,8 +56,8 @@ struct CompleteCommand: ParsableCommand {
     }
 }
 
-/// The commands and their options, as described by the argument parser.
-struct CommandTree: Decodable {
+/// The options of a command, as described by the argument parser.
+struct CommandOptions {
     /// An argument of a command.
     struct Argument: Decodable {
         struct Name: Decodable {
@@ -73,42 +71,32 @@ struct CommandTree: Decodable {
         let names: [Name]?
         let valueName: String?
         let allValues: [String]?
-        let shouldDisplay: Bool
 
         var takesValue: Bool { self.kind == "option" }
     }
 
-    private struct Document: Decodable { let command: CommandTree }
+    private struct Document: Decodable {
+        struct Command: Decodable { let arguments: [Argument]? }
 
-    let commandName: String
-    let shouldDisplay: Bool
-    let subcommands: [CommandTree]?
-    let arguments: [Argument]?
-
-    /// Creates the tree from the parser's dump of the top-level command; nil if the dump has another format.
-    init?(dump: String) {
-        guard let document = try? JSONDecoder().decode(Document.self, from: Data(dump.utf8)) else { return nil }
-        self = document.command
+        let command: Command
     }
 
-    /// Returns the command that the words name, and the words that follow its name.
-    func command(in words: some Collection<String>) -> (command: CommandTree, rest: ArraySlice<String>) {
-        var (command, rest) = (self, Array(words)[...])
-        while let name = rest.first, let next = command.subcommands?.first(where: { $0.commandName == name }) {
-            command = next
-            rest = rest.dropFirst()
-        }
-        return (command, rest)
+    private let arguments: [Argument]
+
+    /// Creates the options of a command; of one with subcommands, which has none of its own, they are empty.
+    init(of command: any ParsableCommand.Type) {
+        // The parser would describe all subcommands, which takes much longer.
+        let dump = command.configuration.subcommands.isEmpty ? command._dumpHelp() : ""
+        let document = try? JSONDecoder().decode(Document.self, from: Data(dump.utf8))
+        self.arguments = document?.command.arguments ?? []
     }
 
     /// Returns the option with this text; nil if the command does not define it.
     func option(_ text: String) -> Argument? {
-        self.arguments?.first { $0.names?.contains { $0.text == text } == true }
+        self.arguments.first { $0.names?.contains { $0.text == text } == true }
     }
 
     /// The texts of all options.
-    var optionTexts: [String] {
-        (self.arguments ?? []).flatMap { $0.names ?? [] }.map(\.text)
-    }
+    var texts: [String] { self.arguments.flatMap { $0.names ?? [] }.map(\.text) }
 }
 #endif
