@@ -106,7 +106,7 @@ let package = Package(
         "ArchiveSource", "AssetLibrarySource", "BlobCore", "BlobReceiving", "BlobStreams", "BlobStreamsNIO",
         "BlobStreamsStandard",
         "BlobStreamsTesting", "BlobTransfer", "BlobURLSession", "CryptoDigest", "FileSource", "GzipSource",
-        "HTTPSource", "MultipartFormData", "MultipartURLRequest", "S3Source",
+        "HTTPSource", "MultipartFormData", "MultipartURLRequest", "S3Source", "ZipArchive",
     ].map { .library(name: $0, targets: [$0]) }
         + ["blob", "blob-receive", "blob-serve", "blob-archive-helper", "blob-media-helper"].map {
             .executable(name: $0, targets: [$0])
@@ -166,7 +166,7 @@ let package = Package(
         module("BlobExtraction", "BlobCore", "BlobPlatform", "CPlatform"),
         // Shared by the commands.
         module("BlobCommandLine", "BlobCore", "BlobPlatform", argumentParser),
-        module("BlobReceiving", "BlobCore", "BlobPlatform", "BlobTransfer", "CryptoDigest"),
+        module("BlobReceiving", "BlobCore", "BlobPlatform", "BlobTransfer", "CryptoDigest", "ZipArchive"),
 
         plugin("FileSource", "CPlatform"),
         plugin("GzipSource", "BlobIndex", "BlobDeflate"),
@@ -182,7 +182,7 @@ let package = Package(
 
         program(
             "blob", exclude: ["Shell"], "BlobCommandLine", "BlobExtraction", "BlobIndex", "BlobPlatform",
-            "BlobStreamsStandard", "BlobTransfer", "CHelper", "MultipartFormData", argumentParser, assetLibrary),
+            "BlobStreamsStandard", "BlobTransfer", "CHelper", "MultipartFormData", "ZipArchive", argumentParser, assetLibrary),
         // Without Foundation, so that these two start in a millisecond.
         program("blob-archive-helper", "CArchive", "CHelper", "HelperExchange"),
         program("blob-media-helper", "CGexiv2", "CHelper", "CTurboJPEG", "CVips", "HelperExchange"),
@@ -196,13 +196,16 @@ let package = Package(
             "blob-serve", path: "Sources/Servers/blob-serve", "BlobReceiving", "BlobStreamsStandard", "ServerProgram",
             assetLibrary),
 
-        // Examples, two of which are products.
+        // Examples, three of which are products.
         module(
             "MultipartFormData", path: "Examples/MultipartFormData", "BlobCore", "BlobPlatform", "CryptoDigest",
             "FileSource"),
         // Separate from the form: on Linux it links FoundationNetworking, which `blob` must not.
         module(
             "MultipartURLRequest", path: "Examples/MultipartURLRequest", "BlobStreams", "MultipartFormData"),
+        module(
+            "ZipArchive", path: "Examples/ZipArchive", "BlobCore", "BlobDeflate", "BlobIndex", "BlobPlatform",
+            "CryptoDigest", "FileSource"),
         module("ExampleProgram", path: "Examples/ExampleProgram", "BlobStreamsStandard", assetLibrary),
         // Depends on the core only: its size and libraries are measured when it is linked statically.
         program(
@@ -300,6 +303,9 @@ let package = Package(
             "S3SourceTests", exclude: ["Fixtures"], "BlobDeflate", "BlobTestSupport", "BlobTransfer",
             "BlobStreamsStandard",
             "BlobStreamsTesting", "HTTPTestSupport", "S3Source", "Upload", "blob"),
+        tests(
+            "ZipArchiveTests", "BlobDeflate", "BlobStreamsStandard", "BlobStreamsTesting", "BlobTestSupport",
+            "ZipArchive"),
     ] + fuzzing,
     swiftLanguageModes: [.v6]
 )

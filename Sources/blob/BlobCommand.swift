@@ -18,7 +18,7 @@ struct BlobCommand: ParsableCommand {
         version: commandVersion,
         subcommands: [
             CatCommand.self, FetchCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, TestCommand.self,
-            FormCommand.self, ExtractCommand.self, IndexCommand.self, UploadCommand.self, JobCommand.self,
+            FormCommand.self, ComposeCommand.self, ExtractCommand.self, IndexCommand.self, UploadCommand.self, JobCommand.self,
             ReceiveCommand.self, ServeCommand.self, LibraryCommand.self, SchemesCommand.self, CompleteCommand.self,
         ])
 }
@@ -118,7 +118,6 @@ enum Main {
         }
         let command = try BlobCommand.parsed(alone: arguments) ?? BlobCommand.parseAsRoot(arguments)
         if let list = command as? any NameListCommand { return try list.separated() }
-        if let completion = command as? CompleteCommand { try completion.printCandidates(BlobCommand._dumpHelp()) }
         return command
     }
 

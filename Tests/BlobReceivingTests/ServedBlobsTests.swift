@@ -81,6 +81,36 @@ import Testing
             answer.fields.contains { $0 == ("Repr-Digest", "sha-256=:ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs=:") })
     }
 
+    @Test func aFolderIsAZipThatIsContinuedByRanges() throws {
+        try FileManager.default.createDirectory(atPath: self.folder.path("d/sub"), withIntermediateDirectories: true)
+        try Data("first".utf8).write(to: URL(fileURLWithPath: self.folder.path("d/a")))
+        try Data(repeating: 7, count: 100_000).write(to: URL(fileURLWithPath: self.folder.path("d/sub/b")))
+        try FileManager.default.createSymbolicLink(atPath: self.folder.path("d/link"), withDestinationPath: "/etc/passwd")
+        let service = try self.service([ServedBlobs.Item("d", .folder(path: self.folder.path("d")))])
+        func zip(_ path: String, _ fields: [RequestHead.Field] = []) throws -> (answer: RequestAnswer, body: Data) {
+            let head = RequestHead(method: "GET", target: "/secret/\(path)?format=zip", fields: fields)
+            let answer = try service.receiver(for: head).answer()
+            return (answer, try answer.body?.data(upTo: 1 << 20) ?? Data())
+        }
+        let (answer, whole) = try zip("d/")
+        #expect(answer.status == 200 && answer.byteCount == Int64(whole.count))
+        #expect(answer.fields.contains { $0 == ("Content-Disposition", "inline; filename*=UTF-8''d.zip") })
+        let archive = try BlobRegistry.standard.container(of: MemorySource(whole), context: BlobContext())
+        var names: [String] = []
+        try archive.forEachMember(BlobContext()) { member in
+            names.append(String(decoding: member.name, as: UTF8.self))
+            return true
+        }
+        #expect(names.sorted() == ["a", "sub/", "sub/b"])
+        let part = try zip("d/", [("Range", "bytes=50000-")])
+        #expect(part.answer.status == 206 && part.body == whole.dropFirst(50_000))
+        #expect(try zip("d/sub/").body.count < whole.count)
+        #expect(try zip("d/none/").answer.status == 404)
+        #expect(try self.text(service, "d/").contains("href=\"?format=zip\""))
+        // The listing of everything has none, because its items may be anything.
+        #expect(try !self.text(service, "").contains("format=zip"))
+    }
+
     /// Without the token, or with another one, nothing is there.
     @Test(arguments: [
         "/", "/x.txt", "/secre/x.txt", "/secret2/x.txt", "/SECRET/x.txt", "//secret/x.txt", "secret/x.txt", "*", "",

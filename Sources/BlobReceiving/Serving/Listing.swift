@@ -122,6 +122,7 @@ struct Listing {
             <table><caption>\(summary)</caption>
             <thead><tr><th scope="col">Name</th><th scope="col">Size</th><th scope="col">Modified (UTC)</th></tr></thead>
             <tbody>\(rows)</tbody></table>
+            \(self.path.isEmpty ? "" : "<p><a href=\"?format=zip\" download>Download all as a zip</a></p>")
             \(pages.isEmpty ? "" : "<nav aria-label=\"Pages\"><p>\(pages)</p></nav>")
             </main></body></html>
 

@@ -12,7 +12,8 @@ import CryptoDigest
 /// ```
 ///
 /// The items are at `/TOKEN/NAME`, and the members of a container at `/TOKEN/backup.tgz/etc/hosts`, at any depth.
-/// Nothing is written, and nothing outside of the items is reached: links in folders are not followed.
+/// With `?format=zip`, a folder is a zip of the files in it and below it, which is made while it is read, and continued
+/// by ranges. Nothing is written, and nothing outside of the items is reached: links in folders are not followed.
 public struct ServedBlobs: RequestService {
     /// Something to serve.
     public struct Item: Sendable {
@@ -52,6 +53,7 @@ public struct ServedBlobs: RequestService {
     private let hosts: Set<String>?
     private let context: BlobContext
     private let containers = OpenContainers()
+    private let zips = ServedZips()
     private let report: @Sendable (BlobError) -> Void
 
     /// Creates the service.
@@ -106,6 +108,10 @@ public struct ServedBlobs: RequestService {
             case .blob(let blob): return try self.answer(head, blob)
             case .listing(let folder, let rest):
                 guard isFolder else { return self.redirection(to: path) }
+                if let name = path.last, head.query.split(separator: "&").contains("format=zip") {
+                    let name = name + Array(".zip".utf8)
+                    return try self.answer(head, self.zips.zip(folder, rest, name: name, self.context.makeChild()))
+                }
                 return try self.listing(head, path, folder, rest)
             }
         } catch {

@@ -23,7 +23,8 @@ extension BlobRegistry {
         }
         providers.append(assets)
         #endif
-        return .standard.replacing(providers)
+        let registry = BlobRegistry.standard.replacing(providers)
+        return registry.replacing([.zipped(registry)])
     }
 
     /// Returns a registry in which these providers replace the existing ones for their schemes.

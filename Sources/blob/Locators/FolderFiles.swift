@@ -8,24 +8,29 @@ import BlobStreamsStandard
 struct FolderFiles {
     /// The paths relative to the folder, in byte order.
     private(set) var paths: [[UInt8]] = []
+    /// The paths of the subfolders, which end with a slash, in byte order.
+    private(set) var folders: [[UInt8]] = []
     /// The errors for devices, sockets and similar files, and for folders that cannot be read.
     private(set) var errors: [BlobError] = []
 
     /// - Parameter folder: The bytes of the folder's path.
     init(in folder: [UInt8]) {
         let folder = folder.last == UInt8(ascii: "/") ? folder : folder + [UInt8(ascii: "/")]
-        var folders: [[UInt8]] = [[]]
-        while let parent = folders.popLast() {
+        var rest: [[UInt8]] = [[]]
+        while let parent = rest.popLast() {
             do throws(BlobError) {
                 let path = (folder + parent).cString
                 for (name, type) in try folderEntries(path, doing: "Could not read the folder") {
-                    if let inner = self.add(parent + name, type, in: folder) { folders.append(inner) }
+                    guard let inner = self.add(parent + name, type, in: folder) else { continue }
+                    self.folders.append(inner)
+                    rest.append(inner)
                 }
             } catch {
                 self.errors.append(Self.failure(error, folder + parent))
             }
         }
         self.paths.sort { $0.lexicographicallyPrecedes($1) }
+        self.folders.sort { $0.lexicographicallyPrecedes($1) }
     }
 
     /// Adds a file, or an error for any other type; returns the path if it refers to a folder.

@@ -4,6 +4,7 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 import MultipartFormData
+import ZipArchive
 
 struct UploadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -36,6 +37,11 @@ struct UploadCommand: ParsableCommand {
 
     @OptionGroup(title: "Forms") var form: FormOptions
 
+    @Flag(help: .advanced("Send the sources as one zip; see 'blob compose zip'."))
+    var zip = false
+
+    @OptionGroup(title: "Zips") var zipOptions: ZipOptions
+
     @OptionGroup(title: "Requests") var request: UploadOptions
 
     @OptionGroup(title: "Lists") var list: ListOptions
@@ -67,6 +73,12 @@ struct UploadCommand: ParsableCommand {
         }
         if self.isS3Target { try self.validateS3() } else { try self.validateWeb() }
         guard self.form.parts.isEmpty else { return try self.validateForm() }
+        guard !self.zip || UploadFolder(self.url) == nil && !self.dryRun && !self.list.recursive
+            && self.list.skipExisting == nil && self.list.journal == nil
+        else {
+            throw ValidationError(
+                "--zip requires the URL of one file, without --recursive, --skip-existing, --journal and --dry-run.")
+        }
         guard self.arguments.count >= (self.list.fromFile == nil ? 2 : 1) else {
             throw ValidationError("Specify at least one source, followed by the URL.")
         }
@@ -74,10 +86,12 @@ struct UploadCommand: ParsableCommand {
             throw ValidationError("--skip-existing cannot be used with --offset or --content-encoding.")
         }
         let isSingle = self.arguments.count == 2 && !self.list.recursive && self.list.fromFile == nil
-        guard isSingle || UploadFolder(self.url) != nil || self.resumable.isEnabled && !self.isS3Target else {
+        guard
+            isSingle || self.zip || UploadFolder(self.url) != nil || self.resumable.isEnabled && !self.isS3Target
+        else {
             throw ValidationError("Several sources require a URL that ends with '/'.")
         }
-        guard isSingle || self.resumable.stateFile == nil else {
+        guard isSingle || self.zip || self.resumable.stateFile == nil else {
             throw ValidationError("--state requires a single source.")
         }
     }
@@ -135,6 +149,11 @@ struct UploadCommand: ParsableCommand {
             let body = try self.form.makeBody(self.reading.makeSources(), context)
             return try uploads.run(body, words: self.form.parts, self.url, AnswerOutput(self.answers), context)
         }
+        if self.zip {
+            let words = self.arguments.dropLast() + [self.list.fromFile].compactMap(\.self)
+            return try uploads.run(
+                self.makeZip(context), words: Array(words), self.url, AnswerOutput(self.answers), context)
+        }
         try self.checkSeveral()
         guard !self.hasSeveralSources || self.resumable.stateFile == nil else {
             throw BlobError(.invalidArgument, "--state requires a single source.")
@@ -182,6 +201,7 @@ struct UploadCommand: ParsableCommand {
         // Created before the first byte is sent, so that nothing is sent for an invalid request.
         let upload = try self.request.makeUpload(.put, self.url, self.source, context)
         try upload.validate()
+        if self.zip { return try self.sendZip(upload, context) }
         if self.resumable.isEnabled { return try self.sendResumably(upload, context) }
         guard self.arguments.count > 2 || self.list.printsLinePerFile || self.hasSeveralSources else {
             return try self.sendOne(upload, context)
@@ -275,6 +295,23 @@ struct UploadCommand: ParsableCommand {
 
     private func state(of words: [String]) -> UploadStateFile? {
         self.resumable.state(of: [self.url, FileManager.default.currentDirectoryPath] + words)
+    }
+
+    private func makeZip(_ context: BlobContext) throws(BlobError) -> ZipBody {
+        try self.zipOptions.makeBody(
+            Array(self.arguments.dropLast()), list: self.list.fromFile, self.listed, self.reading.makeSources(),
+            context)
+    }
+
+    private func sendZip(_ upload: BlobUploadRequest, _ context: BlobContext) throws {
+        let body = try self.makeZip(context)
+        var upload = upload
+        try upload.setMediaType(of: body, nil, isBody: true, context)
+        guard self.resumable.isEnabled else {
+            return try self.send(self.request.contentEncoding.encode(body, &upload, context), upload, context)
+        }
+        try self.sendResumably(
+            body, upload, context, self.state(of: Array(self.arguments.dropLast())), AnswerOutput(self.answers))
     }
 
     private func sendForm(_ context: BlobContext) throws {
