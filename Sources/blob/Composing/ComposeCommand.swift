@@ -18,12 +18,12 @@ struct ComposeZipCommand: ParsableCommand {
             compressed. The same sources give the same bytes, and any part of them is found at once: --offset continues \
             a zip that was interrupted.
 
-            The zip of one folder or archive is also a source of every command: 'zipped+photos' is that of photos.
+            The zip of one folder or archive is also a source of every command: 'zipped+photos' is that of photos. \
+            'blob upload --zip' sends a zip.
 
             EXAMPLES:
               blob compose zip photos/ notes.txt=s3://bucket/a.txt > all.zip
               blob compose zip -o docs.zip 'backup.tgz#docs/**'
-              blob upload --zip photos/ https://example.com/photos.zip
             """)
 
     @Argument(help: ArgumentHelp("The sources.", valueName: "name=locator"))

@@ -53,7 +53,8 @@ struct ZipArguments {
     ) throws(BlobError) {
         let count = self.composer.entryCount
         try self.composer.appendMembers(of: container, context: self.context) { member in
-            guard selection.pattern.matches(member.name) else { return nil }
+            let isFolder = member.name.last == UInt8(ascii: "/")
+            guard selection.pattern.matches(isFolder ? member.name.dropLast() : member.name) else { return nil }
             var entry = ZipEntry(member)
             entry.name = (folder.isEmpty ? [] : folder + [UInt8(ascii: "/")]) + entry.name
             if self.sources.decodes { entry.checksum = nil }
