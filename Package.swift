@@ -182,7 +182,8 @@ let package = Package(
 
         program(
             "blob", exclude: ["Shell"], "BlobCommandLine", "BlobExtraction", "BlobIndex", "BlobPlatform",
-            "BlobStreamsStandard", "BlobTransfer", "CHelper", "MultipartFormData", "ZipArchive", argumentParser, assetLibrary),
+            "BlobStreamsStandard", "BlobTransfer", "CHelper", "MultipartFormData", "ZipArchive", argumentParser,
+            assetLibrary),
         // Without Foundation, so that these two start in a millisecond.
         program("blob-archive-helper", "CArchive", "CHelper", "HelperExchange"),
         program("blob-media-helper", "CGexiv2", "CHelper", "CTurboJPEG", "CVips", "HelperExchange"),

@@ -70,7 +70,9 @@ public struct ZipBody: BlobInputStreamDataSource {
                 let entry = self.contents.entries[index]
                 let start = layout.starts[index] + Int64(entry.header.count)
                 let bytes = entry.sourceRange(of: range.lowerBound - start..<range.upperBound - start)
-                if !bytes.isEmpty, entry.source.traits.contains(.preparable) { wanted[index, default: []].append(bytes) }
+                if !bytes.isEmpty, entry.source.traits.contains(.preparable) {
+                    wanted[index, default: []].append(bytes)
+                }
                 index += 1
             }
         }

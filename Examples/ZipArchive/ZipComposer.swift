@@ -1,6 +1,6 @@
 public import BlobCore
-public import BlobPlatform
 import BlobDeflate
+public import BlobPlatform
 import CryptoDigest
 import FileSource
 
@@ -111,7 +111,8 @@ public struct ZipComposer: Sendable {
     ) throws(BlobError) {
         try entry.check()
         guard kind == .folder || entry.name.last != UInt8(ascii: "/") else {
-            throw BlobError(.invalidArgument, "The name of an entry that is not a folder ends with '/': '\(entry.label)'.")
+            throw BlobError(
+                .invalidArgument, "The name of an entry that is not a folder ends with '/': '\(entry.label)'.")
         }
         guard self.names.insert(entry.name).inserted else {
             // A folder may be listed by several sources.
@@ -159,7 +160,8 @@ public struct ZipComposer: Sendable {
         var checksum = item.entry.checksum
         if info.byteCount == 0 { checksum = 0 }
         if item.kind == .link {
-            checksum = CRC32(of: Array(try item.source.data(upTo: ZipEntry.maximumTextByteCount, context: context))).value
+            checksum =
+                CRC32(of: Array(try item.source.data(upTo: ZipEntry.maximumTextByteCount, context: context))).value
         }
         if checksum == nil, let stated = info.digests.first(where: { $0.algorithm == "crc32" }) {
             checksum = stated.value.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }

@@ -40,7 +40,8 @@ final class ZipContents: Sendable {
         let isComplete = !known.contains(nil)
         self.index = isComplete ? nil : validator.flatMap { ChecksumIndex(context.index, of: $0) }
         if let index, let stored = try index.load(known.count) {
-            for (position, content) in stored where entries[position].byteCount ?? content.byteCount == content.byteCount {
+            for (position, content) in stored
+            where entries[position].byteCount ?? content.byteCount == content.byteCount {
                 known[position] = known[position] ?? content
             }
         }
@@ -85,7 +86,9 @@ final class ZipContents: Sendable {
     private func gap(_ index: Int, _ state: State) -> Range<Int64> {
         let runs = state.runs[index] ?? []
         let end = self.entries[index].byteCount ?? .max
-        guard let first = runs.first, first.range.lowerBound == 0 else { return 0..<(runs.first?.range.lowerBound ?? end) }
+        guard let first = runs.first, first.range.lowerBound == 0 else {
+            return 0..<(runs.first?.range.lowerBound ?? end)
+        }
         return first.range.upperBound..<(runs.dropFirst().first?.range.lowerBound ?? end)
     }
 
@@ -103,13 +106,11 @@ final class ZipContents: Sendable {
             let known = state.known[index]
             state.runs[index] = nil
             guard known ?? content == content else {
-                (state.known[index], state.unsavedByteCount) = (nil, .max)
+                (state.known[index], state.unsavedByteCount) = (nil, ChecksumIndex.saveInterval)
                 return (false, true)
             }
             state.known[index] = content
-            if known == nil {
-                state.unsavedByteCount = state.unsavedByteCount.addingReportingOverflow(content.byteCount + 1).partialValue
-            }
+            if known == nil { state.unsavedByteCount += content.byteCount + 1 }
             return (true, state.unsavedByteCount >= ChecksumIndex.saveInterval)
         }
         if mustSave { self.save() }

@@ -31,7 +31,7 @@ struct ZipLayout: Sendable {
         self.end = Self.end(entries.count, records[0]..<records[records.count - 1], comment)
     }
 
-    /// Returns the records after the central directory, with those of zip64 if a number needs them.
+    /// Returns the records after the central directory, including zip64 records if a number needs them.
     private static func end(_ count: Int, _ directory: Range<Int64>, _ comment: [UInt8]) -> [UInt8] {
         var record = ZipRecord()
         if count >= 0xFFFF || max(directory.lowerBound, Int64(directory.count)) >= PlannedEntry.mark {

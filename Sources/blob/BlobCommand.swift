@@ -18,7 +18,8 @@ struct BlobCommand: ParsableCommand {
         version: commandVersion,
         subcommands: [
             CatCommand.self, FetchCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, TestCommand.self,
-            FormCommand.self, ComposeCommand.self, ExtractCommand.self, IndexCommand.self, UploadCommand.self, JobCommand.self,
+            FormCommand.self, ComposeCommand.self, ExtractCommand.self, IndexCommand.self, UploadCommand.self,
+            JobCommand.self,
             ReceiveCommand.self, ServeCommand.self, LibraryCommand.self, SchemesCommand.self, CompleteCommand.self,
         ])
 }

@@ -85,7 +85,8 @@ import Testing
         defer { receiver.send(SIGKILL) }
         let put = try Launch("upload", "--zip", self.d, "http://127.0.0.1:\(port)/put.zip").run()
         #expect(put.ending == .status(0), "\(put.errorText)")
-        let resumable = try Launch("upload", "--zip", "--resumable", "tus", self.d, "http://127.0.0.1:\(port)/files/").run()
+        let resumable = try Launch("upload", "--zip", "--resumable", "tus", self.d, "http://127.0.0.1:\(port)/files/")
+            .run()
         #expect(resumable.ending == .status(0), "\(resumable.errorText)")
         let form = try Launch("upload", "-F", "f=@zipped+\(self.d)", "http://127.0.0.1:\(port)/").run()
         #expect(form.ending == .status(0), "\(form.errorText)")

@@ -85,7 +85,8 @@ import Testing
         try FileManager.default.createDirectory(atPath: self.folder.path("d/sub"), withIntermediateDirectories: true)
         try Data("first".utf8).write(to: URL(fileURLWithPath: self.folder.path("d/a")))
         try Data(repeating: 7, count: 100_000).write(to: URL(fileURLWithPath: self.folder.path("d/sub/b")))
-        try FileManager.default.createSymbolicLink(atPath: self.folder.path("d/link"), withDestinationPath: "/etc/passwd")
+        try FileManager.default.createSymbolicLink(
+            atPath: self.folder.path("d/link"), withDestinationPath: "/etc/passwd")
         let service = try self.service([ServedBlobs.Item("d", .folder(path: self.folder.path("d")))])
         func zip(_ path: String, _ fields: [RequestHead.Field] = []) throws -> (answer: RequestAnswer, body: Data) {
             let head = RequestHead(method: "GET", target: "/secret/\(path)?format=zip", fields: fields)

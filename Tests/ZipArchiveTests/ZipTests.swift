@@ -50,7 +50,8 @@ import ZipArchive
         let content = self.bytes(count)
         let zip = try self.makeZip {
             try $0.appendEntry(ZipEntry("of memory"), source: MemorySource(content))
-            try $0.appendEntry(ZipEntry("known", checksum: CRC32(of: Array(content)).value), source: MemorySource(content))
+            try $0.appendEntry(
+                ZipEntry("known", checksum: CRC32(of: Array(content)).value), source: MemorySource(content))
             try $0.appendEntry(ZipEntry("slow"), source: FaultSource(MemorySource(content), .half))
         }
         let whole = try self.read(zip)
@@ -98,7 +99,9 @@ import ZipArchive
     @Test(arguments: [
         "", "/", "/etc/passwd", "a/../b", "..", "a\0b",
     ]) func namesThatReadersRefuseAreRefused(name: String) {
-        #expect(codeThrown { try self.makeZip { try $0.appendEntry(ZipEntry(name), source: MemorySource([])) } } == .invalidArgument)
+        #expect(
+            codeThrown { try self.makeZip { try $0.appendEntry(ZipEntry(name), source: MemorySource([])) } }
+                == .invalidArgument)
     }
 
     @Test func twoEntriesOfOneNameAreRefusedAndLongNamesToo() throws {
@@ -110,7 +113,8 @@ import ZipArchive
                 }
             } == .invalidArgument)
         let long = ZipEntry(String(repeating: "n", count: 65_536))
-        #expect(codeThrown { try self.makeZip { try $0.appendEntry(long, source: MemorySource([])) } } == .limitExceeded)
+        #expect(
+            codeThrown { try self.makeZip { try $0.appendEntry(long, source: MemorySource([])) } } == .limitExceeded)
         #expect(
             codeThrown { try self.makeZip { $0.comment = String(repeating: "n", count: 65_536) } } == .limitExceeded)
     }
@@ -309,7 +313,8 @@ import ZipArchive
             try $0.appendEntry(ZipEntry("d/a", permissions: 0o600), source: MemorySource("a".utf8))
             try $0.appendLink(ZipEntry("d/l"), target: Array("a".utf8))
         }
-        let container = try BlobRegistry.standard.container(of: MemorySource(try self.read(first)), context: BlobContext())
+        let container = try BlobRegistry.standard.container(
+            of: MemorySource(try self.read(first)), context: BlobContext())
         let second = try self.makeZip { try $0.appendMembers(of: container) }
         let whole = try self.read(second)
         #expect(try self.entries(whole) == [Array("d/a".utf8): Data("a".utf8)])

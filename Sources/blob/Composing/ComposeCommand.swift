@@ -90,7 +90,8 @@ struct ZipOptions: ParsableArguments {
         for argument in arguments { try zip.append(argument) }
         if let list {
             for (number, line) in try UploadItems.lines(of: sources.source(list, context), context) {
-                try listed.check(ZipArguments.parts(of: line, sources.registry).locator, sources.registry, line: number, of: list)
+                try listed.check(
+                    ZipArguments.parts(of: line, sources.registry).locator, sources.registry, line: number, of: list)
                 do {
                     try zip.append(line)
                 } catch {

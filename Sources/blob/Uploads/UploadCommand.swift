@@ -75,8 +75,9 @@ struct UploadCommand: ParsableCommand {
         guard self.form.parts.isEmpty else { return try self.validateForm() }
         let isOneURL = UploadFolder(self.url) == nil || self.resumable.isEnabled && !self.isS3Target
         guard
-            !self.zip || isOneURL && !self.dryRun && !self.list.recursive && self.list.skipExisting == nil
-                && self.list.journal == nil
+            !self.zip
+                || isOneURL && !self.dryRun && !self.list.recursive && self.list.skipExisting == nil
+                    && self.list.journal == nil
         else {
             throw ValidationError(
                 "--zip requires the URL of one file, without --recursive, --skip-existing, --journal and --dry-run.")
