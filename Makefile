@@ -14,7 +14,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libsqlite3-dev python3 \
 HEADER_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev liblzma-dev libzstd-dev
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio nio-moto draft-check fetch-kills fetch-power-cuts s3-check s3-kills form-check test-check picker-check serve-check spark-check spark-test link-check api-check setup archives \
+.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio nio-moto draft-check fetch-kills fetch-power-cuts s3-check s3-kills form-check test-check picker-check serve-check zip-check spark-check spark-test link-check api-check setup archives \
   release install dist deb deb-check docs benchmark benchmark-check clean
 
 all: release
@@ -202,6 +202,14 @@ serve-check: setup
 	Tests/ServeCheck/hostile.py .build/debug/blob
 	$(SERVE)/bin/python Tests/ServeCheck/browser.py .build/debug/blob --pictures $(SERVE)/pictures
 	$(SERVE)/bin/python Tests/ServeCheck/adopters.py .build/debug/blob
+
+ZIPS := .build/zips
+# Has other programs read zips that are composed, some with 10 GiB, and continues them in a browser and in a store.
+zip-check: setup
+	test -x $(ZIPS)/bin/python || { python3 -m venv $(ZIPS) && $(ZIPS)/bin/pip install -q websockets boto3 'moto[s3,server]'; }
+	for product in blob blob-archive-helper blob-serve; do $(BUILD) --product $$product || exit 1; done
+	Tests/ZipCheck/readers.py .build/debug/blob --large
+	$(ZIPS)/bin/python Tests/ZipCheck/adopters.py .build/debug/blob
 
 # Kills uploads of a file to OpenStack Swift, S3_KILLS times at random offsets, and compares the stored object.
 S3_KILLS := 50

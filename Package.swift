@@ -212,6 +212,8 @@ let package = Package(
         program(
             "SmallChecksum", path: "Examples/Checksum/Small", "ArchiveSource", "BlobCore", "CryptoDigest", "FileSource",
             "GzipSource"),
+        example(
+            "AlbumZip", "BlobCommandLine", "BlobReceiving", "BlobStreamsNIO", "ZipArchive", assetLibrary),
         example("BoundPairPump"),
         example("ChangedAsset"),
         example("Checksum", in: "Checksum/Chunks"),
@@ -284,7 +286,7 @@ let package = Package(
         tests("ConformanceTests", "BlobStreamsStandard", "BlobStreamsTesting", "BlobTestSupport"),
         tests("CryptoDigestTests", "BlobStreams", "CryptoDigest"),
         tests(
-            "ExamplesTests", "BlobTestSupport", "blob", "blob-media-helper", "blob-receive", "AssetPicker",
+            "ExamplesTests", "BlobTestSupport", "blob", "blob-media-helper", "blob-receive", "AlbumZip", "AssetPicker",
             "BoundPairPump", "ChangedAsset", "Checksum", "ComposeForm", "CustomSource", "FormRequest", "JoinedStreams",
             "ObservedSource", "ReadMeForm", "ReadMeObserved", "ReadMePlugin", "RunLoopChecksum", "SmallChecksum",
             "StreamedRequest", "SynchronousChecksum", "Upload"),

@@ -82,42 +82,42 @@ struct PlannedEntry: Sendable {
 
     /// The length of the record in the central directory.
     func directoryByteCount(_ byteCount: Int64, at byteOffset: Int64) -> Int64 {
-        let large = self.largeNumbers(byteCount, byteOffset).count
         let text = self.entry.name.count + self.entry.comment.utf8.count
-        return Int64(46 + text + (large > 0 ? 4 + 8 * large : 0) + self.timeFieldByteCount)
+        return Int64(46 + text + (self.isLarge(byteCount, byteOffset) ? 28 : 0) + self.timeFieldByteCount)
     }
 
     /// The record in the central directory.
     ///
     /// - Parameter byteOffset: The offset of the local header.
     func directoryRecord(_ content: EntryContent, at byteOffset: Int64) -> [UInt8] {
-        let large = self.largeNumbers(content.byteCount, byteOffset)
+        let isLarge = self.isLarge(content.byteCount, byteOffset)
+        let stored = self.storedByteCount(content.byteCount)
         var record = ZipRecord()
         record.append(0x0201_4B50)
         // Made by version 4.5, on Unix, which says that the upper half of the attributes is a mode.
         record.append16(3 << 8 | 45)
         self.appendFields(
-            to: &record, isLarge: !large.isEmpty, checksum: content.checksum,
-            stored: self.storedByteCount(content.byteCount), byteCount: content.byteCount)
-        record.append16((large.isEmpty ? 0 : 4 + 8 * large.count) + self.timeFieldByteCount)
+            to: &record, isLarge: isLarge, checksum: content.checksum, stored: stored, byteCount: content.byteCount)
+        record.append16((isLarge ? 28 : 0) + self.timeFieldByteCount)
         record.append16(self.entry.comment.utf8.count)
         record.append(0)  // The first disk, and no internal attributes.
         record.append(Int64(self.mode) << 16 | (self.kind == .folder ? 0x10 : 0))
-        record.append(min(byteOffset, Self.mark))
+        record.append(isLarge ? Self.mark : byteOffset)
         record.bytes += self.entry.name
-        if !large.isEmpty {
+        if isLarge {
             record.append16(1)
-            record.append16(8 * large.count)
-            for number in large { record.append64(number) }
+            record.append16(24)
+            for number in [content.byteCount, stored, byteOffset] { record.append64(number) }
         }
         self.appendTimeField(to: &record)
         record.bytes += self.entry.comment.utf8
         return record.bytes
     }
 
-    /// The numbers that do not fit in their fields of the central directory, in the order of the zip64 field.
-    private func largeNumbers(_ byteCount: Int64, _ byteOffset: Int64) -> [Int64] {
-        [byteCount, self.storedByteCount(byteCount), byteOffset].filter { $0 >= Self.mark }
+    /// Returns true if one of the numbers in the central directory does not fit. All three are then in the zip64 field,
+    /// because unzip 6.0 confuses them if only some are, and an earlier entry has exactly 4 GiB - 1.
+    private func isLarge(_ byteCount: Int64, _ byteOffset: Int64) -> Bool {
+        max(byteCount, self.storedByteCount(byteCount), byteOffset) >= Self.mark
     }
 
     /// Appends the fields that both headers have, from the version to the length of the name.
@@ -130,8 +130,8 @@ struct PlannedEntry: Sendable {
         record.append16(isStreamed ? 8 : 0)
         record.append(self.oldTime)
         record.append(Int64(checksum))
-        record.append(min(stored, Self.mark))
-        record.append(min(byteCount, Self.mark))
+        record.append(isLarge ? Self.mark : stored)
+        record.append(isLarge ? Self.mark : byteCount)
         record.append16(self.entry.name.count)
     }
 

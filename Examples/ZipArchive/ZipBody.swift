@@ -116,9 +116,20 @@ private struct EntryBytes: BlobInputStreamDataSource {
     let contents: ZipContents
     let index: Int
 
+    /// The number of entries behind this one that are announced, and their maximum length in bytes: for longer ones, a
+    /// wait before the first byte matters less than bytes that may not be read.
+    private static let (aheadCount, aheadByteCount) = (8, Int64(1 << 20))
+
     private var entry: PlannedEntry { self.contents.entries[self.index] }
 
     var traits: BlobTraits { self.entry.source.traits }
+
+    private func prepareNext(_ context: BlobContext) {
+        for entry in self.contents.entries[(self.index + 1)...].prefix(Self.aheadCount)
+        where entry.source.traits.contains(.preparable) && entry.byteCount ?? .max <= Self.aheadByteCount {
+            entry.source.prepare([0..<(entry.byteCount ?? 0)], context)
+        }
+    }
 
     func describe(_ context: BlobContext) -> BlobInfo {
         BlobInfo(
@@ -127,6 +138,7 @@ private struct EntryBytes: BlobInputStreamDataSource {
     }
 
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        self.prepareNext(opening.context)
         guard self.entry.checksum == nil else {
             let base = try self.open(at: opening.byteOffset, opening)
             let pass = opening.byteOffset == 0 ? EntryPass(self.contents, self.index, at: 0) : nil

@@ -18,10 +18,13 @@ import FileSource
 public struct ZipComposer: Sendable {
     /// A comment on the zip, at most 65,535 bytes of UTF-8.
     public var comment = ""
+    /// The maximum number of sources that are queried at once.
+    private static let queryCount = 16
+
     private var items: [Item] = []
     private var names: Set<[UInt8]> = []
 
-    private struct Item {
+    private struct Item: Sendable {
         let entry: ZipEntry
         let kind: PlannedEntry.Kind
         let source: any BlobInputStreamDataSource
@@ -141,16 +144,24 @@ public struct ZipComposer: Sendable {
         }
         var identity = ZipIdentity()
         identity.append(comment)
-        let entries = try self.items.map { item throws(BlobError) in
-            let entry = try self.plan(item, context)
-            identity.append(entry)
-            return entry
+        // Many sources on a network are queried at once; all others one after the other, which is faster.
+        let isRemote = self.items.contains { $0.source.traits.contains(.preparable) }
+        let pipeline = OrderedPipeline<Item, PlannedEntry>(
+            threadCount: isRemote ? Self.queryCount : 1, window: Self.queryCount, on: .openings, context: context
+        ) { try Self.plan($0, context) }
+        var (entries, rest): ([PlannedEntry], ArraySlice<Item>) = ([], self.items[...])
+        entries.reserveCapacity(rest.count)
+        try BlobError.wrapping {
+            while let entry = try pipeline.next({ rest.popFirst() }) {
+                identity.append(entry)
+                entries.append(entry)
+            }
         }
         return ZipBody(
             try ZipContents(entries, comment: comment, validator: identity.finish(), context), name: name)
     }
 
-    private func plan(_ item: Item, _ context: BlobContext) throws(BlobError) -> PlannedEntry {
+    private static func plan(_ item: Item, _ context: BlobContext) throws(BlobError) -> PlannedEntry {
         let info: BlobInfo
         do {
             info = try item.source.info(context)

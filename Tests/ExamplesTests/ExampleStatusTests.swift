@@ -20,6 +20,7 @@ import Testing
     }
 
     static let uses = [
+        Use(program: "AlbumZip", arguments: ["LOCATOR", "album"], cut: 66, asset: 66),
         Use(program: "BoundPairPump", arguments: ["LOCATOR", "URL"]),
         Use(program: "ChangedAsset", arguments: ["LOCATOR", "true"]),
         Use(program: "Checksum", arguments: ["LOCATOR"]),

@@ -113,6 +113,30 @@ import Testing
         #expect(try lineCount(of: "Examples/ComposeForm/main.swift") < 60)
     }
 
+    @Test(.enabled(if: isBuilt("AlbumZip"))) func anAlbumIsAZipThatAClientContinues() throws {
+        let folder = try TemporaryFolder()
+        let photos = try (0..<3).map { try folder.write(makeContent(100_000 + $0), to: "\($0).jpg") }
+        let library = folder.path("library")
+        _ = try output(of: "blob", ["library", "create", "--library", library])
+        for photo in photos { _ = try output(of: "blob", ["library", "import", "--library", library, photo]) }
+        _ = try output(of: "blob", ["library", "album", "create", "--library", library, "Sea"])
+        let assets = try output(of: "blob", ["library", "ls", "--library", library]).split(separator: "\n")
+        for asset in assets {
+            _ = try output(of: "blob", ["library", "album", "add", "--library", library, "Sea", String(asset)])
+        }
+        var port = 0
+        for (options, file) in [(["--length", "150000"], "beginning"), (["--offset", "150000"], "rest")] {
+            try withServer("AlbumZip", [library, "Sea", "\(port)", "secret"]) { url in
+                port = try #require(URLComponents(string: url)?.port)
+                _ = try output(of: "blob", ["cat", "-o", folder.path(file)] + options + [url + "Sea.zip"])
+            }
+        }
+        _ = try shell("cat beginning rest > Sea.zip && mkdir out", in: folder.url)
+        #expect(try output(of: "blob", ["test", folder.path("Sea.zip")]).contains("OK, 3 members"))
+        _ = try output(of: "blob", ["extract", folder.path("Sea.zip"), "-C", folder.path("out")])
+        #expect(try shell("for n in 0 1 2; do cmp $n.jpg out/$n.jpg; done", in: folder.url).isEmpty)
+    }
+
     /// Each command of the `console` blocks prints what stands below it.
     @Test(arguments: ["README.md", "Sources/blob/blob.docc/CommandLine.md"])
     func theCommandsOfTheDocumentationPrintWhatItSays(_ path: String) throws {
@@ -154,14 +178,20 @@ func output(
 
 /// Runs the receiver for as long as `body` takes, which is given its URL.
 func withReceiver(_ arguments: [String] = [], _ body: (String) throws -> Void) throws {
-    let (receiver, pipe) = (Process(), Pipe())
-    receiver.arguments = arguments
-    receiver.executableURL = productsFolder.appendingPathComponent("blob-receive")
-    receiver.standardOutput = pipe
-    try receiver.run()
+    try withServer("blob-receive", arguments, body)
+}
+
+/// Runs `body` with the URL that a server prints first.
+func withServer(_ program: String, _ arguments: [String], _ body: (String) throws -> Void) throws {
+    let (server, pipe) = (Process(), Pipe())
+    server.arguments = arguments
+    server.executableURL = productsFolder.appendingPathComponent(program)
+    server.standardOutput = pipe
+    try server.run()
     defer {
-        receiver.terminate()
-        receiver.waitUntilExit()
+        // Not SIGTERM, which the threads of tests block, and their processes inherit.
+        kill(server.processIdentifier, SIGKILL)
+        server.waitUntilExit()
     }
     var line = Data()
     while let byte = try pipe.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8), !byte.isEmpty {

@@ -65,7 +65,7 @@ struct ComposeZipCommand: ParsableCommand {
     func run() throws {
         let context = try self.source.makeContext()
         let body = try self.zip.makeBody(
-            self.arguments, list: self.fromFile, self.listed, self.source.makeSources(), context)
+            self.arguments, list: self.fromFile, self.listed, self.source, context)
         try withOutput(to: self.output) { output in
             let line = ProgressLine(self.progress, writesData: output is StandardOutput)
             let copier = Copier(output, limit: nil, progress: ProgressSum(line, of: 1), context)
@@ -83,10 +83,10 @@ struct ZipOptions: ParsableArguments {
 
     /// Returns the zip of arguments and of the lines of a list.
     func makeBody(
-        _ arguments: [String], list: String?, _ listed: ListedLocatorOptions, _ sources: ArgumentSources,
-        _ context: BlobContext
+        _ arguments: [String], list: String?, _ listed: ListedLocatorOptions, _ source: SourceOptions, _ context: BlobContext
     ) throws(BlobError) -> ZipBody {
-        var zip = ZipArguments(sources, context)
+        let sources = source.makeSources()
+        var zip = ZipArguments(sources, source, context)
         for argument in arguments { try zip.append(argument) }
         if let list {
             for (number, line) in try UploadItems.lines(of: sources.source(list, context), context) {

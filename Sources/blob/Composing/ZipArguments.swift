@@ -7,11 +7,14 @@ import ZipArchive
 struct ZipArguments {
     var composer = ZipComposer()
     private let sources: ArgumentSources
+    private let options: SourceOptions
     private let context: BlobContext
     /// The members of the containers from which single members were taken, by the container and by name.
     private var members: [BlobLocator: [[UInt8]: BlobMember]] = [:]
 
-    init(_ sources: ArgumentSources, _ context: BlobContext) { (self.sources, self.context) = (sources, context) }
+    init(_ sources: ArgumentSources, _ options: SourceOptions, _ context: BlobContext) {
+        (self.sources, self.options, self.context) = (sources, options, context)
+    }
 
     /// Splits an argument at its first `=`, unless it is the path of a file, or its beginning is that of a locator.
     static func parts(of argument: String, _ registry: BlobRegistry) -> (name: [UInt8]?, locator: String) {
@@ -33,6 +36,9 @@ struct ZipArguments {
             let isNamed = !locator.hasSuffix("/") && !["", ".", ".."].contains { last.elementsEqual($0.utf8) }
             return try self.composer.appendFiles(in: path, below: name ?? (isNamed ? Array(last) : []))
         }
+        if let prefix = try? registry.locator(for: locator).s3Prefix {
+            return try self.append(below: prefix, name ?? [])
+        }
         if let selection = registry.memberSelection(locator) {
             let container = try registry.openContainer(for: selection.container, self.context)
             let isName = (try? container.findMember(.name(selection.name), self.context)) != nil
@@ -46,6 +52,22 @@ struct ZipArguments {
                 locator: source.locator?.description)
         }
         try self.composer.appendEntry(self.entry(name, try? registry.locator(for: locator)), source: source)
+    }
+
+    /// Adds the objects below a prefix, named by the rest of their keys.
+    private mutating func append(below prefix: BlobLocator, _ folder: [UInt8]) throws(BlobError) {
+        try BlobError.wrapping {
+            try self.options.forEachObject(below: prefix, self.context) { object in
+                let rest = object.locator.dropFirst(prefix.text.count).drop { $0 == "/" }
+                // Some tools store an object for a folder.
+                guard let name = PercentEncoding.decode(rest.utf8), !name.isEmpty, name.last != UInt8(ascii: "/")
+                else { return }
+                let entry = ZipEntry(
+                    name: (folder.isEmpty ? [] : folder + [UInt8(ascii: "/")]) + name,
+                    modificationTime: object.modificationTime)
+                try self.composer.appendEntry(entry, source: self.sources.source(object.locator, self.context))
+            }
+        }
     }
 
     private mutating func append(

@@ -118,18 +118,11 @@ struct ListCommand: ParsableCommand {
             return files.errors
         }
         if let prefix = locator.s3Prefix {
-            let settings = try self.source.connection.checkedSettings(context)
-            let listing = try S3Listing(prefix, options: self.source.s3.options(settings))
-            var token: String?
-            repeat {
-                let page = try waiting { [token] () throws(BlobError) in try await listing.page(token, context) }
-                for object in page.objects {
-                    let member = BlobMember(
-                        index: 0, name: [], byteCount: object.byteCount, modificationTime: object.modificationTime)
-                    try body(member, object.locator)
-                }
-                token = page.next
-            } while token != nil
+            try self.source.forEachObject(below: prefix, context) { object in
+                let member = BlobMember(
+                    index: 0, name: [], byteCount: object.byteCount, modificationTime: object.modificationTime)
+                try body(member, object.locator)
+            }
             return []
         }
         do {
@@ -166,9 +159,25 @@ extension BlobRegistry {
     }
 }
 
+extension SourceOptions {
+    /// Calls `body` with the objects of a bucket whose keys begin with a prefix, in the order of the store.
+    func forEachObject(
+        below prefix: BlobLocator, _ context: BlobContext, _ body: (S3Listing.Object) throws -> Void
+    ) throws {
+        let settings = try self.connection.checkedSettings(context)
+        let listing = try S3Listing(prefix, options: self.s3.options(settings))
+        var token: String?
+        repeat {
+            let page = try waiting { [token] () throws(BlobError) in try await listing.page(token, context) }
+            try page.objects.forEach(body)
+            token = page.next
+        } while token != nil
+    }
+}
+
 extension BlobLocator {
     /// The locator if it names a bucket, or a prefix of keys that ends with '/'; nil for any other locator.
-    fileprivate var s3Prefix: BlobLocator? {
+    var s3Prefix: BlobLocator? {
         let path = self.schemeSpecificPart
         guard self.scheme == "s3", self.selectors.isEmpty, path.hasSuffix("/") || !path.dropFirst(2).contains("/")
         else { return nil }

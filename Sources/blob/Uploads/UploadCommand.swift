@@ -302,8 +302,7 @@ struct UploadCommand: ParsableCommand {
 
     private func makeZip(_ context: BlobContext) throws(BlobError) -> ZipBody {
         try self.zipOptions.makeBody(
-            Array(self.arguments.dropLast()), list: self.list.fromFile, self.listed, self.reading.makeSources(),
-            context)
+            Array(self.arguments.dropLast()), list: self.list.fromFile, self.listed, self.reading, context)
     }
 
     private func sendZip(_ upload: BlobUploadRequest, _ context: BlobContext) throws {
