@@ -83,7 +83,8 @@ struct ZipOptions: ParsableArguments {
 
     /// Returns the zip of arguments and of the lines of a list.
     func makeBody(
-        _ arguments: [String], list: String?, _ listed: ListedLocatorOptions, _ source: SourceOptions, _ context: BlobContext
+        _ arguments: [String], list: String?, _ listed: ListedLocatorOptions, _ source: SourceOptions,
+        _ context: BlobContext
     ) throws(BlobError) -> ZipBody {
         let sources = source.makeSources()
         var zip = ZipArguments(sources, source, context)
