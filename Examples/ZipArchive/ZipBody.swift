@@ -30,8 +30,6 @@ public struct ZipBody: BlobInputStreamDataSource {
         let all: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders]
         var traits = sources.reduce(all) { $0.intersection($1) }
         if sources.contains(where: { $0.contains(.preparable) }) { traits.insert(.preparable) }
-        // A checksum that is not known yet is computed by waiting for the source.
-        if !contents.isComplete { traits.remove(.neverBlocks) }
         self.traits = traits
         self.byteCount = contents.layout?.byteCount
         self.isRandomAccess = contents.layout != nil && contents.entries.allSatisfy(\.isRandomAccess)
@@ -186,15 +184,20 @@ private struct EntryDescriptor: BlobInputStreamDataSource {
 
     private var entry: PlannedEntry { self.contents.entries[self.index] }
 
+    var traits: BlobTraits { self.entry.source.traits }
+
     func describe(_ context: BlobContext) -> BlobInfo {
         BlobInfo(byteCount: self.entry.byteCount.map(self.entry.descriptorByteCount), isRandomAccess: true)
     }
 
     func makeBody(_ opening: BlobOpening) -> BlobBody {
-        .positional(self.describe(opening.context)) { byteOffset, output in
-            let content = try self.contents.content(of: self.index, opening.context)
+        let stream = RecordStream(self.contents, self.describe(opening.context), self.traits, opening) {
+            byteOffset, output in
+            guard let content = self.contents.content(of: self.index) else { return self.index }
             output.append(contentsOf: self.entry.descriptor(content).dropFirst(Int(byteOffset)))
+            return nil
         }
+        return .stream(stream, startingAt: opening.byteOffset)
     }
 }
 
@@ -204,32 +207,33 @@ private struct ZipDirectory: BlobInputStreamDataSource {
     let traits: BlobTraits
 
     var info: BlobInfo {
-        BlobInfo(
-            byteCount: self.contents.layout.map { $0.byteCount - $0.records[0] }, isRandomAccess: true)
+        BlobInfo(byteCount: self.contents.layout.map { $0.byteCount - $0.records[0] }, isRandomAccess: true)
     }
 
     func describe(_ context: BlobContext) -> BlobInfo { self.info }
 
     func makeBody(_ opening: BlobOpening) -> BlobBody {
-        .positional(self.info) { byteOffset, output in
-            try self.append(byteOffset, &output, opening.context)
+        let stream = RecordStream(self.contents, self.info, self.traits, opening) { byteOffset, output in
+            try self.append(byteOffset, &output)
         }
+        return .stream(stream, startingAt: opening.byteOffset)
     }
 
-    private func append(_ byteOffset: Int64, _ output: inout OutputRawSpan, _ context: BlobContext) throws {
-        let layout = try self.contents.completeLayout(context)
+    /// Appends the records up to the first entry whose content is not known, and returns its position.
+    private func append(_ byteOffset: Int64, _ output: inout OutputRawSpan) throws -> Int? {
+        if let missing = self.contents.firstWithoutLength { return missing }
+        let layout = try self.contents.completeLayout()
         var position = layout.records[0] + byteOffset
         var index = layout.records.partitioningIndex { $0 > position } - 1
         while output.freeCapacity > 0, index < self.contents.entries.count {
-            // What is there is delivered before a source must be read.
-            guard output.byteCount == 0 || self.contents.isKnown(index) else { return }
-            let content = try self.contents.content(of: index, context)
+            guard let content = self.contents.content(of: index) else { return index }
             let record = self.contents.entries[index].directoryRecord(content, at: layout.starts[index])
             position += Int64(output.append(contentsOf: record.dropFirst(Int(position - layout.records[index]))))
             index += 1
         }
-        guard output.freeCapacity > 0 else { return }
+        guard output.freeCapacity > 0 else { return nil }
         output.append(contentsOf: layout.end.dropFirst(Int(position - layout.records[layout.records.count - 1])))
         self.contents.save()
+        return nil
     }
 }

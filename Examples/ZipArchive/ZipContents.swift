@@ -50,41 +50,17 @@ final class ZipContents: Sendable {
 
     deinit { self.save() }
 
-    /// True if no source must be read for a checksum or a length.
-    var isComplete: Bool { self.state.withLock { !$0.known.contains(nil) } }
+    /// Returns the content of an entry; nil if its bytes have not all passed yet.
+    func content(of index: Int) -> EntryContent? { self.state.withLock { $0.known[index] } }
 
-    /// Returns true if the content of an entry is known.
-    func isKnown(_ index: Int) -> Bool { self.state.withLock { $0.known[index] != nil } }
-
-    /// Returns the content of an entry. Reads the bytes of its source that have not passed yet.
-    ///
-    /// - Throws: The errors of the source.
-    func content(of index: Int, _ context: BlobContext) throws -> EntryContent {
-        let entry = self.entries[index]
-        while true {
-            let (known, gap) = self.state.withLock { state in (state.known[index], self.gap(index, state)) }
-            if let known { return known }
-            let reader = try entry.source.open(at: gap.lowerBound, matching: entry.validator, context: context)
-            defer { reader.close() }
-            let pass = EntryPass(self, index, at: gap.lowerBound)
-            try pass.check(reader.info)
-            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
-            defer { memory.deallocate() }
-            // To the end of the source, where it makes its own checks, or to the next run.
-            let isLast = gap.upperBound == entry.byteCount ?? .max
-            while isLast || pass.byteOffset < gap.upperBound {
-                let part = isLast ? memory[...] : memory.prefix(Int(clamping: gap.upperBound - pass.byteOffset))
-                let count = try reader.readBlocking(into: UnsafeMutableRawBufferPointer(rebasing: part))
-                guard count > 0 else { break }
-                pass.update(UnsafeRawBufferPointer(rebasing: memory.prefix(count)))
-            }
-            if isLast { try pass.finish() } else { pass.endBlock() }
-        }
+    /// The first entry whose length is not known yet; nil if all are.
+    var firstWithoutLength: Int? {
+        self.layout != nil ? nil : self.state.withLock { state in state.layout == nil ? state.known.firstIndex(of: nil) : nil }
     }
 
     /// Returns the first bytes of an entry that have not passed yet.
-    private func gap(_ index: Int, _ state: State) -> Range<Int64> {
-        let runs = state.runs[index] ?? []
+    func firstGap(of index: Int) -> Range<Int64> {
+        let runs = self.state.withLock { $0.runs[index] } ?? []
         let end = self.entries[index].byteCount ?? .max
         guard let first = runs.first, first.range.lowerBound == 0 else {
             return 0..<(runs.first?.range.lowerBound ?? end)
@@ -139,9 +115,9 @@ final class ZipContents: Sendable {
     }
 
     /// Returns the layout, for which all lengths must be known.
-    func completeLayout(_ context: BlobContext) throws -> ZipLayout {
+    func completeLayout() throws(BlobError) -> ZipLayout {
         if let layout = self.state.withLock({ $0.layout }) { return layout }
-        let byteCounts = try self.entries.indices.map { try self.content(of: $0, context).byteCount }
+        let byteCounts = self.state.withLock { $0.known.compactMap { $0?.byteCount } }
         let layout = try ZipLayout(self.entries, byteCounts, comment: self.comment)
         self.state.withLock { $0.layout = layout }
         return layout

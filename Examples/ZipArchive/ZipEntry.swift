@@ -31,29 +31,21 @@ public struct ZipEntry: Hashable, Sendable {
         _ name: String, modificationTime: Date? = nil, permissions: UInt16? = nil, comment: String = "",
         checksum: UInt32? = nil
     ) {
-        self.init(
-            name: Array(name.utf8), modificationTime: modificationTime, permissions: permissions, comment: comment,
-            checksum: checksum)
+        (self.name, self.modificationTime, self.permissions) = (Array(name.utf8), modificationTime, permissions)
+        (self.comment, self.checksum) = (comment, checksum)
     }
 
     /// Creates an entry whose name need not be UTF-8.
-    public init(
-        name: [UInt8], modificationTime: Date? = nil, permissions: UInt16? = nil, comment: String = "",
-        checksum: UInt32? = nil
-    ) {
+    public init(name: [UInt8]) {
+        self.init("")
         self.name = name
-        self.modificationTime = modificationTime
-        self.permissions = permissions
-        self.comment = comment
-        self.checksum = checksum
     }
 
     /// Creates an entry with the name, the attributes and the CRC-32 of a member of a container. A leading `./` is
     /// omitted from the name.
     public init(_ member: BlobMember) {
-        self.init(
-            name: Array(member.name.trimmingPrefix("./".utf8)), modificationTime: member.modificationTime,
-            permissions: member.permissions)
+        self.init("", modificationTime: member.modificationTime, permissions: member.permissions)
+        self.name = Array(member.name.trimmingPrefix("./".utf8))
         // `crc32:1a2b3c4d`.
         guard let text = member.checksum, text.hasPrefix("crc32:") else { return }
         self.checksum = UInt32(text.dropFirst(6), radix: 16)

@@ -29,8 +29,6 @@ struct ComposeZipCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The sources.", valueName: "name=locator"))
     var arguments: [String] = []
 
-    @OptionGroup var zip: ZipOptions
-
     @OptionGroup var listed: ListedLocatorOptions
 
     @Option(
@@ -45,6 +43,9 @@ struct ComposeZipCommand: ParsableCommand {
 
     @Option(help: ArgumentHelp("Print at most this many bytes.", valueName: "bytes"))
     var length: ByteCount?
+
+    @Option(help: .advanced("Add this comment to the zip.", valueName: "text"))
+    var comment = ""
 
     @Option(
         name: .shortAndLong,
@@ -64,8 +65,9 @@ struct ComposeZipCommand: ParsableCommand {
 
     func run() throws {
         let context = try self.source.makeContext()
-        let body = try self.zip.makeBody(
-            self.arguments, list: self.fromFile, self.listed, self.source, context)
+        var zip = try ZipArguments(self.arguments, list: self.fromFile, self.listed, self.source, context).composer
+        zip.comment = self.comment
+        let body = try zip.body(context: context)
         try withOutput(to: self.output) { output in
             let line = ProgressLine(self.progress, writesData: output is StandardOutput)
             let copier = Copier(output, limit: nil, progress: ProgressSum(line, of: 1), context)
@@ -73,35 +75,6 @@ struct ComposeZipCommand: ParsableCommand {
             try copier.copy(
                 body, at: ByteOffset.start(self.offset?.value ?? 0, in: body, context), upTo: self.length?.value)
         }
-    }
-}
-
-/// The options of a zip, and the zip of arguments.
-struct ZipOptions: ParsableArguments {
-    @Option(name: .customLong("zip-comment"), help: .advanced("Add this comment to the zip.", valueName: "text"))
-    var comment: String?
-
-    /// Returns the zip of arguments and of the lines of a list.
-    func makeBody(
-        _ arguments: [String], list: String?, _ listed: ListedLocatorOptions, _ source: SourceOptions,
-        _ context: BlobContext
-    ) throws(BlobError) -> ZipBody {
-        let sources = source.makeSources()
-        var zip = ZipArguments(sources, source, context)
-        for argument in arguments { try zip.append(argument) }
-        if let list {
-            for (number, line) in try UploadItems.lines(of: sources.source(list, context), context) {
-                try listed.check(
-                    ZipArguments.parts(of: line, sources.registry).locator, sources.registry, line: number, of: list)
-                do {
-                    try zip.append(line)
-                } catch {
-                    throw error.inLine(number, of: list)
-                }
-            }
-        }
-        zip.composer.comment = self.comment ?? ""
-        return try zip.composer.body(context: context)
     }
 }
 #endif

@@ -5,19 +5,33 @@ import ZipArchive
 
 /// A zip of the sources that arguments name.
 struct ZipArguments {
-    var composer = ZipComposer()
+    private(set) var composer = ZipComposer()
     private let sources: ArgumentSources
     private let options: SourceOptions
     private let context: BlobContext
     /// The members of the containers from which single members were taken, by the container and by name.
     private var members: [BlobLocator: [[UInt8]: BlobMember]] = [:]
 
-    init(_ sources: ArgumentSources, _ options: SourceOptions, _ context: BlobContext) {
-        (self.sources, self.options, self.context) = (sources, options, context)
+    /// Creates the zip of arguments and of the lines of a list.
+    init(
+        _ arguments: some Sequence<String>, list: String?, _ listed: ListedLocatorOptions, _ options: SourceOptions,
+        _ context: BlobContext
+    ) throws(BlobError) {
+        (self.sources, self.options, self.context) = (options.makeSources(), options, context)
+        for argument in arguments { try self.append(argument) }
+        guard let list else { return }
+        for (number, line) in try UploadItems.lines(of: self.sources.source(list, context), context) {
+            do throws(BlobError) {
+                try listed.check(Self.parts(of: line, self.sources.registry).locator, self.sources.registry)
+                try self.append(line)
+            } catch {
+                throw error.inLine(number, of: list)
+            }
+        }
     }
 
     /// Splits an argument at its first `=`, unless it is the path of a file, or its beginning is that of a locator.
-    static func parts(of argument: String, _ registry: BlobRegistry) -> (name: [UInt8]?, locator: String) {
+    private static func parts(of argument: String, _ registry: BlobRegistry) -> (name: [UInt8]?, locator: String) {
         guard let end = argument.firstIndex(of: "="), end > argument.startIndex,
             case let beginning = argument[..<end], !beginning.contains("#"), !beginning.contains("://"),
             (try? registry.locator(for: argument))?.filePath.flatMap({ FileStatus(at: $0.cString) }) == nil,
@@ -62,9 +76,8 @@ struct ZipArguments {
                 // Some tools store an object for a folder.
                 guard let name = PercentEncoding.decode(rest.utf8), !name.isEmpty, name.last != UInt8(ascii: "/")
                 else { return }
-                let entry = ZipEntry(
-                    name: (folder.isEmpty ? [] : folder + [UInt8(ascii: "/")]) + name,
-                    modificationTime: object.modificationTime)
+                var entry = ZipEntry(name: (folder.isEmpty ? [] : folder + [UInt8(ascii: "/")]) + name)
+                entry.modificationTime = object.modificationTime
                 try self.composer.appendEntry(entry, source: self.sources.source(object.locator, self.context))
             }
         }

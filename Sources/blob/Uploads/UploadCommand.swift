@@ -40,8 +40,6 @@ struct UploadCommand: ParsableCommand {
     @Flag(help: .advanced("Send the sources as one zip; see 'blob compose zip'."))
     var zip = false
 
-    @OptionGroup(title: "Zips") var zipOptions: ZipOptions
-
     @OptionGroup(title: "Requests") var request: UploadOptions
 
     @OptionGroup(title: "Lists") var list: ListOptions
@@ -153,9 +151,8 @@ struct UploadCommand: ParsableCommand {
             return try uploads.run(body, words: self.form.parts, self.url, AnswerOutput(self.answers), context)
         }
         if self.zip {
-            let words = self.arguments.dropLast() + [self.list.fromFile].compactMap(\.self)
             return try uploads.run(
-                self.makeZip(context), words: Array(words), self.url, AnswerOutput(self.answers), context)
+                self.makeZip(context), words: self.zipWords, self.url, AnswerOutput(self.answers), context)
         }
         try self.checkSeveral()
         guard !self.hasSeveralSources || self.resumable.stateFile == nil else {
@@ -300,9 +297,13 @@ struct UploadCommand: ParsableCommand {
         self.resumable.state(of: [self.url, FileManager.default.currentDirectoryPath] + words)
     }
 
+    /// The arguments that the zip is made of.
+    private var zipWords: [String] { self.arguments.dropLast() + [self.list.fromFile].compactMap(\.self) }
+
     private func makeZip(_ context: BlobContext) throws(BlobError) -> ZipBody {
-        try self.zipOptions.makeBody(
-            Array(self.arguments.dropLast()), list: self.list.fromFile, self.listed, self.reading, context)
+        try ZipArguments(
+            self.arguments.dropLast(), list: self.list.fromFile, self.listed, self.reading, context
+        ).composer.body(context: context)
     }
 
     private func sendZip(_ upload: BlobUploadRequest, _ context: BlobContext) throws {
@@ -313,7 +314,7 @@ struct UploadCommand: ParsableCommand {
             return try self.send(self.request.contentEncoding.encode(body, &upload, context), upload, context)
         }
         try self.sendResumably(
-            body, upload, context, self.state(of: Array(self.arguments.dropLast())), AnswerOutput(self.answers))
+            body, upload, context, self.state(of: self.zipWords), AnswerOutput(self.answers))
     }
 
     private func sendForm(_ context: BlobContext) throws {
