@@ -55,7 +55,7 @@ final class ZipContents: Sendable {
 
     /// The first entry whose length is not known yet; nil if all are.
     var firstWithoutLength: Int? {
-        self.layout != nil ? nil : self.state.withLock { state in state.layout == nil ? state.known.firstIndex(of: nil) : nil }
+        self.state.withLock { $0.layout == nil ? $0.known.firstIndex(of: nil) : nil }
     }
 
     /// Returns the first bytes of an entry that have not passed yet.
