@@ -203,6 +203,19 @@ import ZipArchive
         #expect(counted.byteCount == before)
     }
 
+    @Test func announcedRangesAreThoseOfTheSources() throws {
+        let (streamed, stored) = (AnnouncedSource(self.bytes(200_000)), AnnouncedSource(self.bytes(1000)))
+        let zip = try self.makeZip {
+            try $0.appendEntry(ZipEntry("a"), source: streamed)
+            try $0.appendEntry(ZipEntry("b", checksum: 1), source: stored)
+        }
+        #expect(zip.traits.contains(.preparable))
+        let start = Int64(31 + 65_540 + 5)
+        let second = Int64(31 + 200_000 + 4 * 5 + 16 + 31)
+        zip.prepare([start..<start + 10, second + 100..<second + 2000], BlobContext())
+        #expect(streamed.announced == [65_535..<131_070] && stored.announced == [100..<1000])
+    }
+
     @Test func aStoredChecksumSparesTheSourceInAnotherProcess() throws {
         let index = self.folder.path("index")
         let counted = CountedSource(VersionedSource(self.bytes(300_000), version: "1"))
@@ -371,6 +384,21 @@ private struct UnknownLength: BlobInputStreamDataSource {
         func info(of base: BlobInfo) -> BlobInfo { BlobInfo() }
         func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
     }
+}
+
+/// Memory as if on a network, which records the announced ranges.
+private final class AnnouncedSource: BlobInputStreamDataSource {
+    private let base: MemorySource
+    private let ranges = Locked<[Range<Int64>]>([])
+
+    init(_ bytes: Data) { self.base = MemorySource(bytes) }
+
+    var announced: [Range<Int64>] { self.ranges.withLock { $0 } }
+    var traits: BlobTraits { self.base.traits.union(.preparable) }
+
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.info(context) }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.base.makeBody(opening) }
+    func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) { self.ranges.withLock { $0 += ranges } }
 }
 
 /// A source that counts the bytes that are read from it.

@@ -89,6 +89,20 @@ def read_ranges(name, path, sources):
             file.seek(start)
             return found == file.read(length)
 
+    # Many in one process, which knows no checksum at its start.
+    ranges = [(generator.randrange(size), generator.choice([1, 1000, 100_000])) for _ in range(10_000)]
+    ranges = [(start, min(length, size - start)) for start, length in ranges]
+    with open(f"{work}/ranges", "w") as file:
+        file.writelines(f"{start} {length}\n" for start, length in ranges)
+    command = subprocess.Popen([blob, "cat", sources, "--index", "none", "--ranges", f"{work}/ranges"], env=environment,
+                               stdout=subprocess.PIPE)
+    with open(path, "rb") as file:
+        count = 0
+        for start, length in ranges:
+            file.seek(start)
+            count += command.stdout.read(length) == file.read(length)
+    check(f"{name}: 10,000 ranges in one process", command.wait() == 0 and count == 10_000, f"{count} equal")
+
     with ThreadPoolExecutor(2) as pool:
         count = sum(pool.map(one, range(arguments.ranges)))
     check(f"{name}: {arguments.ranges} ranges, each in a process", count == arguments.ranges, f"{count} equal")
