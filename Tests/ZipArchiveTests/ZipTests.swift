@@ -210,9 +210,10 @@ import ZipArchive
             try $0.appendEntry(ZipEntry("b", checksum: 1), source: stored)
         }
         #expect(zip.traits.contains(.preparable))
-        let start = Int64(31 + 65_540 + 5)
-        let second = Int64(31 + 200_000 + 4 * 5 + 16 + 31)
-        zip.prepare([start..<start + 10, second + 100..<second + 2000], BlobContext())
+        let start: Int64 = 31 + 65_540 + 5
+        let second: Int64 = 31 + 200_020 + 16 + 31
+        let ranges: [Range<Int64>] = [start..<(start + 10), (second + 100)..<(second + 2000)]
+        zip.prepare(ranges, BlobContext())
         #expect(streamed.announced == [65_535..<131_070] && stored.announced == [100..<1000])
     }
 
