@@ -54,7 +54,7 @@ final class EntryPass {
 
     /// Ends the pass at the end of the source.
     ///
-    /// - Throws: ``BlobError/Code/changed`` if the bytes are not those of an earlier pass;
+    /// - Throws: ``BlobError/Code/changed`` if the bytes differ from the bytes of an earlier pass;
     ///   ``BlobError/Code/checksumMismatch`` if they do not have the checksum that the entry states.
     func finish() throws(BlobError) {
         self.isOver = true

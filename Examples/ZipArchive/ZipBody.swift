@@ -9,8 +9,8 @@ public import BlobCore
 /// the directory at the end, first reads those bytes of its source that have not passed. ``BlobContext/index``
 /// determines where computed checksums are stored, so that another process need not read the sources for them.
 ///
-/// A source that is not what it was when the body was created throws ``BlobError/Code/changed``; one that ends early
-/// ``BlobError/Code/truncated``. The message names the entry or the source.
+/// A source that has changed since the body was created throws ``BlobError/Code/changed``, and a source that ends early
+/// throws ``BlobError/Code/truncated``. The message names the entry or the source.
 public struct ZipBody: BlobInputStreamDataSource {
     /// The number of entries that are opened together, so that opening the last of many does not list all of them.
     private static let groupCount = 128
@@ -119,8 +119,8 @@ private struct EntryBytes: BlobInputStreamDataSource {
     let contents: ZipContents
     let index: Int
 
-    /// The number of entries behind this one that are announced, and their maximum length in bytes: for longer ones, a
-    /// wait before the first byte matters less than bytes that may not be read.
+    /// The number of following entries that are announced, and their maximum length in bytes. Longer entries are not
+    /// announced, because the bytes might never be read.
     private static let (aheadCount, aheadByteCount) = (8, Int64(1 << 20))
 
     private var entry: PlannedEntry { self.contents.entries[self.index] }

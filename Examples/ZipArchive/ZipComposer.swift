@@ -40,8 +40,8 @@ public struct ZipComposer: Sendable {
 
     /// Appends the bytes of any source as an entry.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` for a name that readers refuse: empty, absolute, with `..`, with a
-    ///   zero byte, or that of an earlier entry; ``BlobError/Code/limitExceeded`` if it is too long.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a name that readers refuse (empty, absolute, with `..` or a zero
+    ///   byte), and for the name of an earlier entry; ``BlobError/Code/limitExceeded`` for a name that is too long.
     public mutating func appendEntry(
         _ entry: ZipEntry, source: any BlobInputStreamDataSource
     ) throws(BlobError) {

@@ -304,7 +304,7 @@ import ZipArchive
         let first = try self.read(zip)
         source.change()
         #expect(codeThrown { try self.read(zip) } == .changed)
-        // Neither is believed: the next zip is that of the new bytes, also its directory.
+        // Both checksums are discarded, so the next zip has the new bytes and their checksum.
         let second = try self.read(zip)
         #expect(second.count == first.count)
         #expect(try self.entries(second) == [[UInt8(ascii: "a")]: self.bytes(100_000, seed: 2)])
@@ -332,7 +332,7 @@ import ZipArchive
         let second = try self.makeZip { try $0.appendMembers(of: container) }
         let whole = try self.read(second)
         #expect(try self.entries(whole) == [Array("d/a".utf8): Data("a".utf8)])
-        // The checksum is that of the table: stored as it is, without a record behind it.
+        // The checksum from the table is in the header, so no record follows the bytes.
         #expect(second.traits.contains(.neverBlocks) || Int64(whole.count) == second.byteCount)
         #expect(whole.count == (30 + 46 + 2 * 9) * 3 + 2 * (2 + 3 + 3) + 22 + 2)
     }

@@ -30,7 +30,7 @@ struct ZipArguments {
         }
     }
 
-    /// Splits an argument at its first `=`, unless it is the path of a file, or its beginning is that of a locator.
+    /// Splits an argument at its first `=`, unless the argument is the path of a file or begins like a locator.
     private static func parts(of argument: String, _ registry: BlobRegistry) -> (name: [UInt8]?, locator: String) {
         guard let end = argument.firstIndex(of: "="), end > argument.startIndex,
             case let beginning = argument[..<end], !beginning.contains("#"), !beginning.contains("://"),

@@ -355,7 +355,7 @@ struct UploadCommand: ParsableCommand {
             await timed.run(body, matching: nil, context)
         }
         try output.end(0, facts)
-        // The receiver's digest of a part is not that of the form.
+        // The receiver reports digests of the parts, not of the form.
         let stored = source is MultipartBody ? nil : answer.withLock { $0 }
         let check = try result.get().compare(digests.withLock { $0 }, body: stored)
         try output.commit()
