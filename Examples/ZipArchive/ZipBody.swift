@@ -17,6 +17,8 @@ public struct ZipBody: BlobInputStreamDataSource {
 
     /// The length in bytes; nil if the length of a source is unknown.
     public let byteCount: Int64?
+    /// The number of entries.
+    public var entryCount: Int { self.contents.entries.count }
     /// The traits that all sources share.
     public let traits: BlobTraits
     private let contents: ZipContents

@@ -73,7 +73,8 @@ public struct ZipComposer: Sendable {
     ///
     /// - Throws: As ``appendEntry(_:source:)``.
     public mutating func appendLink(_ entry: ZipEntry, target: [UInt8]) throws(BlobError) {
-        try self.append(entry, .link, MemorySource(target))
+        // With an identity of all its bytes, because a CRC-32 alone does not distinguish two targets.
+        try self.append(entry, .link, MemorySource(target, validator: .strong("link-\(target.hexadecimal)")))
     }
 
     /// Appends members of a container, such as all of an archive: files, folders and symbolic links with their
@@ -179,7 +180,7 @@ public struct ZipComposer: Sendable {
         }
         return PlannedEntry(
             entry: item.entry, kind: item.kind, source: item.source, byteCount: info.byteCount,
-            validator: item.kind == .file ? info.validator : nil, isRandomAccess: info.isRandomAccess,
+            validator: info.validator, isRandomAccess: info.isRandomAccess,
             // Without a length, the header cannot say where the data ends.
             checksum: info.byteCount == nil ? nil : checksum)
     }
@@ -197,7 +198,7 @@ private struct ZipIdentity {
         record.append64(entry.byteCount ?? -1)
         let content = EntryContent(byteCount: entry.byteCount ?? 0, checksum: entry.checksum ?? 0)
         self.append(record.bytes + entry.header + entry.directoryRecord(content, at: 0))
-        guard entry.kind == .file, entry.byteCount != 0 else { return }
+        guard entry.byteCount != 0 else { return }
         guard let validator = entry.validator else { return self.hasher = nil }
         self.append(Array(validator.text.utf8))
         self.isStrong = self.isStrong && validator.isStrong

@@ -6,6 +6,9 @@ import BlobPlatform
 /// The entries of a zip, and what is known of their bytes: found in a table of a container, in an index, or computed
 /// when the bytes pass.
 final class ZipContents: Sendable {
+    /// The maximum number of separate runs of an entry whose checksums are kept.
+    private static let maximumRunCount = 1024
+
     let entries: [PlannedEntry]
     let comment: [UInt8]
     /// The identity of the zip; nil if a source has none.
@@ -106,6 +109,8 @@ final class ZipContents: Sendable {
                 // Of overlapping runs that cannot be joined, the first is kept.
                 if joined.last?.range.upperBound ?? 0 <= run.range.lowerBound { joined.append(run) }
             }
+            // Bytes of further runs are read again if their checksum is needed.
+            guard joined.count <= Self.maximumRunCount else { return nil }
             state.runs[index] = joined
             guard joined.first?.range == 0..<byteCount, let sum = joined.first?.sum else { return nil }
             return EntryContent(byteCount: byteCount, checksum: sum.value)

@@ -72,6 +72,8 @@ import Testing
             saying: "leads out of its folder")
         expect(
             try Launch("compose", "zip", "a=\(self.d)/none").run(), failsWith: "notFound", 66, saying: "Entry 'a'")
+        // What begins like a URL has no name in front.
+        expect(try Launch("compose", "zip", "data:,x=y").run(), failsWith: "invalidArgument", 64, saying: "has no name")
         let list = try self.folder.write(Array("a=data:,x\nb=http://127.0.0.1:1/\n".utf8), to: "list")
         expect(
             try Launch("compose", "zip", "--from-file", list).run(), failsWith: "invalidArgument", 64,

@@ -4,11 +4,9 @@ import ZipArchive
 
 /// Makes zips of served folders.
 final class ServedZips: Sendable {
-    /// The maximum number of entries of a zip, whose sources are in memory.
+    /// The maximum number of entries of a zip, and of all zips that are kept for the next range, because they are in
+    /// memory.
     private static let maximumEntryCount = 100_000
-    /// The number of zips whose checksums are kept for the next range.
-    private static let keptCount = 16
-
     private let kept = Locked<[(validator: BlobValidator, zip: ZipBody)]>([])
 
     /// Returns the zip of the files in a folder and its subfolders. Links are left out.
@@ -52,7 +50,9 @@ final class ServedZips: Sendable {
         return self.kept.withLock { kept in
             let known = kept.firstIndex { $0.validator == validator }.map { kept.remove(at: $0).zip } ?? zip
             kept.append((validator, known))
-            if kept.count > Self.keptCount { kept.removeFirst() }
+            while kept.count > 1, kept.reduce(0, { $0 + $1.zip.entryCount }) > Self.maximumEntryCount {
+                kept.removeFirst()
+            }
             return known
         }
     }

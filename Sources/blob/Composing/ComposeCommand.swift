@@ -13,7 +13,7 @@ struct ComposeZipCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "zip", abstract: "Prints a zip of any sources.",
         discussion: """
-            Each argument is NAME=LOCATOR, or a locator that has a name. A folder stands for all files below it, and a \
+            Each argument is NAME=LOCATOR, or a locator that has a name. In NAME, write ':' as %3A and '#' as %23. A folder stands for all files below it, and a \
             pattern for the members of an archive, which are repacked without unpacking. Entries are stored, not \
             compressed. The same sources give the same bytes, and any part of them is found at once: --offset continues \
             a zip that was interrupted.

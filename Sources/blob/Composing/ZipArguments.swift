@@ -33,7 +33,7 @@ struct ZipArguments {
     /// Splits an argument at its first `=`, unless the argument is the path of a file or begins like a locator.
     private static func parts(of argument: String, _ registry: BlobRegistry) -> (name: [UInt8]?, locator: String) {
         guard let end = argument.firstIndex(of: "="), end > argument.startIndex,
-            case let beginning = argument[..<end], !beginning.contains("#"), !beginning.contains("://"),
+            case let beginning = argument[..<end], !beginning.contains("#"), !beginning.contains(":"),
             (try? registry.locator(for: argument))?.filePath.flatMap({ FileStatus(at: $0.cString) }) == nil,
             let name = PercentEncoding.decode(beginning.utf8)
         else { return (nil, argument) }
