@@ -113,10 +113,10 @@ def uses(blob, folder, fixtures, content, uploads):
     for name in ('a.iso', 'a.rar', 'ppmd.7z'):
         if there(name):
             yield Use(f'{name} by the helper', ['cat', '{F}/' + name + '#small'], small, codes=LOST_HELPER)
-            # To the command, a helper with faults is one that fails.
+            # To the command, a helper with faults is one that fails, and one whose limits fail is not confined.
             yield Use(
                 f'{name}, in the helper', ['cat', '{F}/' + name + '#small'], small, program='blob-archive-helper',
-                codes=damage)
+                codes=damage | {'unsupported'})
     web = subprocess.run([blob, 'upload', '--help'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if web.returncode == 0:
         yield Use('HTTP', ['cat', '{H}/small'], small, codes=WEB)
