@@ -244,7 +244,7 @@ package struct IndexFile: Sendable {
     ) throws(BlobError) {
         precondition(
             sections.count <= IndexTable.maximumSectionCount, "An index file must not have more than 256 sections.")
-        guard isReplacing || self.folder != nil || !self.exists || OwnFile(self.path).isKnown else { return }
+        guard isReplacing || self.folder != nil || !self.exists || OwnFiles.contains(self.path) else { return }
         let state = self.state()
         switch state {
         case .otherFile: throw self.otherFileError
@@ -271,7 +271,7 @@ package struct IndexFile: Sendable {
         try output.append(table.tail(at: output.byteOffset))
         try file.commit()
         folder?.evict(keeping: self.name)
-        if self.folder == nil, !isReplacing { OwnFile(self.path).register() }
+        if self.folder == nil, !isReplacing { OwnFiles.register(self.path) }
         IndexNotice.built(path: self.path).send()
     }
 
@@ -301,17 +301,18 @@ package struct IndexFile: Sendable {
     }
 }
 
-/// A file that the user named. Later reads may add sections to a file that this process created.
-private struct OwnFile: Hashable {
-    private static let registeredFiles = Locked<Set<OwnFile>>([])
+/// The files that the user named and this process created, to which later reads may add sections.
+private enum OwnFiles {
+    private static let statuses = Locked<[String: FileStatus]>([:])
 
-    /// Nil if the file is missing.
-    private let identity: FileIdentity?
+    /// Returns true for a file that is as this process left it. Another file may have its path and, once the first one
+    /// is removed, its number in the file system.
+    static func contains(_ path: String) -> Bool {
+        guard let status = self.statuses.withLock({ $0[path] }) else { return false }
+        return FileStatus(at: path) == status
+    }
 
-    init(_ path: String) { self.identity = FileStatus(at: path)?.identity }
-
-    var isKnown: Bool { self.identity != nil && Self.registeredFiles.withLock { $0.contains(self) } }
-    func register() { _ = Self.registeredFiles.withLock { $0.insert(self) } }
+    static func register(_ path: String) { self.statuses.withLock { $0[path] = FileStatus(at: path) } }
 }
 
 /// An output to an index file that counts bytes and computes checksums.

@@ -147,6 +147,10 @@ import Testing
         // What a reading made it may complete.
         try index.write([NewIndexSection(.members, bytes: [4])], for: .sample, isReplacing: false)
         #expect(index.sections().count == 2)
+        // Another file in its place is not.
+        try write([], to: index.path)
+        try index.write([Self.points], for: .sample, isReplacing: false)
+        #expect(try read(index.path) == [])
     }
 
     @Test(.enabled(if: geteuid() != 0, "The superuser reads everything."))
