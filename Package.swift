@@ -38,6 +38,10 @@ func nio(_ name: String) -> Target.Dependency {
     .product(name: name, package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient", "Receiver"]))
 }
 
+func observability(_ name: String, _ package: String) -> Target.Dependency {
+    .product(name: name, package: package, condition: .when(traits: ["Observability"]))
+}
+
 // MARK: - Kinds of targets
 
 /// A module, in `Sources` unless a path is given.
@@ -103,7 +107,8 @@ let package = Package(
     name: "BlobStreams",
     platforms: [.macOS(.v13), .iOS(.v16)],
     products: [
-        "ArchiveSource", "AssetLibrarySource", "BlobCore", "BlobReceiving", "BlobStreams", "BlobStreamsNIO",
+        "ArchiveSource", "AssetLibrarySource", "BlobCore", "BlobObservability", "BlobReceiving", "BlobStreams",
+        "BlobStreamsNIO",
         "BlobStreamsStandard",
         "BlobStreamsTesting", "BlobTransfer", "BlobURLSession", "CryptoDigest", "FileSource", "GzipSource",
         "HTTPSource", "MultipartFormData", "MultipartURLRequest", "S3Source", "ZipArchive",
@@ -118,12 +123,19 @@ let package = Package(
         .trait(
             name: "Receiver", description: "The programs blob-receive and blob-serve, and their server: SwiftNIO.",
             enabledTraits: ["Command"]),
+        .trait(
+            name: "Observability",
+            description: "BlobObservability: logs, metrics and traces: swift-log, swift-metrics, swift-distributed-tracing."
+        ),
         .trait(name: "AsyncHTTPClient", description: "BlobStreamsNIO: uploads by async-http-client."),
         .default(enabledTraits: ["Command", "Photos", "Receiver"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.2.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.6.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.25.0"),
@@ -145,6 +157,11 @@ let package = Package(
             "BlobStreamsNIO", "BlobCore", "BlobPlatform", "BlobReceiving", asyncHTTPClient, nio("NIOCore"),
             nio("NIOHTTP1"), nio("NIOPosix")),
 
+        // Empty without its trait.
+        module(
+            "BlobObservability", "BlobCore", "BlobPlatform", observability("CoreMetrics", "swift-metrics"),
+            observability("Logging", "swift-log"), observability("Tracing", "swift-distributed-tracing")),
+
         // C libraries. Only zlib is linked, and needs its header.
         .systemLibrary(name: "CZlib", path: "Sources/CLibraries/CZlib", providers: [.apt(["zlib1g-dev"])]),
         cLibrary("CChecksums"), cLibrary("CLoading"),
@@ -160,8 +177,9 @@ let package = Package(
         module("BlobTransfer", "BlobCore", "BlobDeflate", "BlobPlatform", "CCurl", "CryptoDigest"),
         // Shared by the programs that decode for others and the modules that start them.
         cLibrary("CHelper"),
-        module("HelperExchange", "CArchive", "CHelper"),
-        module("BlobHelper", "BlobCore", "BlobPlatform", "CHelper", "HelperExchange"),
+        module("HelperExchange", path: "Sources/Helpers/HelperExchange", "CArchive", "CHelper"),
+        module(
+            "BlobHelper", path: "Sources/Helpers/BlobHelper", "BlobCore", "BlobPlatform", "CHelper", "HelperExchange"),
         // Writes members to a folder, and nothing outside it.
         module("BlobExtraction", "BlobCore", "BlobPlatform", "CPlatform"),
         // Shared by the commands.
@@ -185,8 +203,11 @@ let package = Package(
             "BlobStreamsStandard", "BlobTransfer", "CHelper", "MultipartFormData", "ZipArchive", argumentParser,
             assetLibrary),
         // Without Foundation, so that these two start in a millisecond.
-        program("blob-archive-helper", "CArchive", "CHelper", "HelperExchange"),
-        program("blob-media-helper", "CGexiv2", "CHelper", "CTurboJPEG", "CVips", "HelperExchange"),
+        program(
+            "blob-archive-helper", path: "Sources/Helpers/blob-archive-helper", "CArchive", "CHelper", "HelperExchange"),
+        program(
+            "blob-media-helper", path: "Sources/Helpers/blob-media-helper", "CGexiv2", "CHelper", "CTurboJPEG", "CVips",
+            "HelperExchange"),
         // The programs with a server.
         module(
             "ServerProgram", path: "Sources/Servers/ServerProgram", "BlobCommandLine", "BlobCore", "BlobPlatform",

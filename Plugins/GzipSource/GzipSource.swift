@@ -240,7 +240,7 @@ extension GzipSource: BlobIndexing {
         let pass = DecodingPass(base, isBlocking: true, try job.makeDecoder())
         var reported: Int64 = 0
         let byteCount = try pass.drain(context) {
-            context.eventSink?(BlobEvent(.bytes, base.byteOffset - reported))
+            context.report(BlobEvent(.bytes, base.byteOffset - reported))
             reported = base.byteOffset
         }
         try job.end(compressedByteCount: pass.compressedByteOffset, byteCount: byteCount)

@@ -229,7 +229,7 @@ final class BlockStream: LateStream {
 
     /// Records a verified block.
     private func take(_ block: OpenBlock) {
-        if self.context.eventSink != nil { self.checkedByteCounts[block.check, default: 0] += block.byteCount }
+        if self.context.isObserved { self.checkedByteCounts[block.check, default: 0] += block.byteCount }
         guard let next = block.nextPoint else { return }
         self.onRestartPoint(next)
         self.recording?.append(checksum: block.checksum, next: next)

@@ -65,6 +65,7 @@ package final class IndexCache<Index: CacheableIndex>: Sendable {
     package func index(of info: BlobInfo, _ context: BlobContext) throws(BlobError) -> Index? {
         guard let found = try self.lookUp(context), found.identity == ContentIdentity(info) else { return nil }
         if found.index?.isInvalidated == true { self.reportRefusal() }
+        if found.usableIndex != nil { context.activity?.report(BlobEvent(.indexUsed, info.byteCount ?? 0)) }
         return found.usableIndex
     }
 
@@ -155,7 +156,7 @@ package struct IndexDestination: Sendable {
             let proof = try self.file.proof(of: self.content, self.base, layer: self.layer, self.context)
             try self.file.write(sections + proof, for: self.content, isReplacing: self.isReplacing)
             self.onWrite()
-            self.context.eventSink?(BlobEvent(.indexBuilt, byteCount))
+            self.context.report(BlobEvent(.indexBuilt, byteCount))
         } catch {
             if self.isRequired { throw error }
         }

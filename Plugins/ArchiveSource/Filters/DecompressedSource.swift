@@ -118,7 +118,7 @@ public struct DecompressedSource: BlobLayer {
     ///
     /// - Parameter known: The info of the bytes; nil if unknown before the base is opened.
     private func decodedInOrder(_ known: BlobInfo?, _ context: BlobContext) throws -> BlobBody {
-        let checks = context.eventSink == nil ? nil : StreamChecks()
+        let checks = context.isObserved ? StreamChecks() : nil
         let base =
             self.format.inspector(checks, context).map { InspectedSource(base: self.base, inspector: $0) } ?? self.base
         let input = try ArchiveInput(base, context, suffix: self.format.probe)

@@ -31,9 +31,7 @@ struct DeflatedMember: Sendable {
     func makeBody(at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext) throws(BlobError) -> BlobBody {
         var own = context
         // The member has a checksum, although its deflate data has none.
-        if let sink = context.eventSink {
-            own.eventSink = { event in if event.layer == nil { sink(event) } }
-        }
+        own.reportsEnds = false
         let inflated = InflatedMember(
             info: info, data: self.data, isWhole: byteOffset == 0, sum: ZipEntrySum(self.entry, at: byteOffset),
             context: context)

@@ -238,7 +238,7 @@ extension ZipSearch.FoundEntry {
             context.reportEnd(of: ArchiveFormat.zip.rawValue, byteCount: entry.byteCount, check: entry.check)
         }
         var context = context
-        context.eventSink = nil
+        context.reportsEnds = false
         do throws(BlobError) {
             let scanner = try ArchiveScanner(bytes, context)
             // The first read detects a wrong password.

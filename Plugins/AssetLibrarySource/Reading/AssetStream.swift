@@ -42,10 +42,10 @@ final class AssetStream: BlobByteStream {
         self.blocks = try resolver.backend.blocks(of: asset) { () throws(BlobError) in
             try file.digests(byteCount: asset.byteCount, context)
         }
-        guard let sink = context.eventSink else { return }
+        guard context.isObserved else { return }
         self.registrations = [
             self.representation.observe(\.self) { change in
-                if let old = change.old, let event = change.new?.event(since: old) { sink(event) }
+                if let old = change.old, let event = change.new?.event(since: old) { context.report(event) }
             }
         ]
         // Changes between reads are also reported to the sink. Reading does not depend on this.
@@ -284,10 +284,10 @@ final class AssetChangeInspector: BlobInspector {
     ) {
         (self.asset, self.resolver, self.removal) = (asset, resolver, removal)
         let isReported = Locked(false)
-        self.report = { [sink = context.eventSink] in
-            if !isReported.exchange(true) { sink?(BlobEvent(.invalidated, byteOffset)) }
+        self.report = {
+            if !isReported.exchange(true) { context.report(BlobEvent(.invalidated, byteOffset)) }
         }
-        guard context.eventSink != nil else { return }
+        guard context.isObserved else { return }
         self.registrations = resolver.backend.observeCommits { [report] in
             let found = Result { () throws(BlobError) in try Self.check(asset, resolver, removal) }
             if case .failure(let error) = found, error.code == .changed { report() }

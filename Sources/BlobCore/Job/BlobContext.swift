@@ -76,6 +76,12 @@ public struct BlobContext: Sendable {
     /// one request, regardless of its length. False by default.
     package var readsPartsInParallel = false
 
+    /// False if the ends of layers are not reported, because a layer over them reports its own.
+    package var reportsEnds = true
+
+    /// What is observed of the job now; nil, the default, if nothing is.
+    package var activity: BlobActivity?
+
     /// A closure that receives events, on the thread on which they occur; it must be quick and must not call the
     /// source.
     public var eventSink: (@Sendable (BlobEvent) -> Void)?

@@ -29,6 +29,11 @@ public struct BlobEvent: Hashable, Sendable {
         /// Bytes reached an end for which their format, or the writer, has no checksum, or were read in an order in
         /// which their digest cannot be compared: damage can look like data. The value is the number of decoded bytes.
         public static let unverified = Self(number: 9)
+        /// A stored index of the content is used; the value is the length of the content in bytes. Observed only.
+        package static let indexUsed = Self(number: 10)
+        /// Bytes were needed that had already been received or requested, so that no request is made for them; the
+        /// value is the byte offset. Observed only.
+        package static let cacheUsed = Self(number: 11)
     }
 
     /// The kind of the event.
@@ -47,6 +52,9 @@ public struct BlobEvent: Hashable, Sendable {
     /// The delay before the attempt that ``Kind/recovering`` announces; nil for other kinds.
     package private(set) var delay: Duration?
 
+    /// The number of that attempt, which is 1 for the first consecutive retry; nil for other kinds.
+    package private(set) var attempt: Int?
+
     /// Creates an event.
     public init(_ kind: Kind, _ value: Int64 = 0, layer: String? = nil, check: String? = nil) {
         self.kind = kind
@@ -55,10 +63,10 @@ public struct BlobEvent: Hashable, Sendable {
         self.check = check
     }
 
-    /// Creates the event for an attempt that follows after a delay.
-    init(_ kind: Kind, _ value: Int64 = 0, delay: Duration) {
-        self.init(kind, value)
-        self.delay = delay
+    /// Creates the event for an attempt that follows after a failure.
+    package init(_ attempt: RetryFailures.Attempt, at byteOffset: Int64 = 0) {
+        self.init(.recovering, byteOffset)
+        (self.delay, self.attempt) = (attempt.delay, attempt.number)
     }
 }
 
@@ -67,7 +75,7 @@ extension BlobContext {
     ///
     /// - Parameter check: The checksum that covers them; nil if no checksum does.
     package func reportEnd(of layer: String, byteCount: Int64, check: String?) {
-        self.eventSink?(
-            BlobEvent(check == nil ? .unverified : .verified, byteCount, layer: layer, check: check))
+        guard self.reportsEnds else { return }
+        self.report(BlobEvent(check == nil ? .unverified : .verified, byteCount, layer: layer, check: check))
     }
 }

@@ -97,7 +97,7 @@ extension BlobInputStreamDataSource {
         _ onBytes: @escaping @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
     ) -> some BlobInputStreamDataSource {
         InspectedSource(layer: "CountingSource", base: self) { opening in
-            Counter(onBytes: onBytes, sink: opening.context.eventSink)
+            Counter(onBytes: onBytes, context: opening.context)
         }
     }
 
@@ -205,7 +205,7 @@ private struct Limit: BlobInspector {
 /// An inspector that counts the bytes that pass.
 private struct Counter: BlobInspector {
     let onBytes: @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
-    let sink: (@Sendable (BlobEvent) -> Void)?
+    let context: BlobContext
     var byteCount: Int64?
 
     mutating func info(of base: BlobInfo) -> BlobInfo {
@@ -216,7 +216,7 @@ private struct Counter: BlobInspector {
     func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
         if isLast { return 0..<0 }
         self.onBytes(bytes.byteCount, byteOffset + Int64(bytes.byteCount), self.byteCount)
-        self.sink?(BlobEvent(.bytes, Int64(bytes.byteCount)))
+        self.context.report(BlobEvent(.bytes, Int64(bytes.byteCount)))
         return 0..<bytes.byteCount
     }
 }

@@ -14,13 +14,13 @@ package struct RetrySource: ForwardingSource {
         while true {
             do {
                 let info = try self.base.info(context)
-                if failures.count > 0 { context.eventSink?(BlobEvent(.recovered)) }
+                if failures.count > 0 { context.report(BlobEvent(.recovered)) }
                 return info
             } catch {
                 guard !self.traits.contains(.neverBlocks) || context.mayBlock else { throw error }
-                let delay = try failures.delay(after: error, context)
-                context.eventSink?(BlobEvent(.recovering, delay: delay))
-                let (signal, wait) = (WaitSignal(), TimerWait(delay, context))
+                let attempt = try failures.attempt(after: error, context)
+                context.report(BlobEvent(attempt))
+                let (signal, wait) = (WaitSignal(), TimerWait(attempt.delay, context))
                 wait.slot.store(BlobWaker { signal.signal() })
                 var unlimited = context
                 unlimited.idleLimit = nil

@@ -121,7 +121,7 @@ final class RetryStream: BlobByteStream {
             self.failures.end()
             if self.isResumed {
                 self.isResumed = false
-                self.context.eventSink?(BlobEvent(.recovered, self.byteOffset))
+                self.context.report(BlobEvent(.recovered, self.byteOffset))
             }
         }
         self.byteOffset = end
@@ -196,13 +196,13 @@ final class RetryStream: BlobByteStream {
             // If the content ends before the byte reached, it has become shorter.
             guard error.code != .invalidArgument || self.byteOffset == self.startOffset else { throw self.changedError }
             guard self.canResume else { throw error }
-            let delay = try self.failures.delay(after: error, self.context)
+            let attempt = try self.failures.attempt(after: error, self.context)
             self.closeReader(for: error)
-            self.phase = .waiting(TimerWait(delay, self.context))
+            self.phase = .waiting(TimerWait(attempt.delay, self.context))
             self.isResumed = true
-            self.context.eventSink?(BlobEvent(.recovering, self.byteOffset, delay: delay))
+            self.context.report(BlobEvent(attempt, at: self.byteOffset))
         } catch {
-            if error.code == .changed { self.context.eventSink?(BlobEvent(.invalidated, self.byteOffset)) }
+            if error.code == .changed { self.context.report(BlobEvent(.invalidated, self.byteOffset)) }
             self.closeReader(for: error)
         }
     }

@@ -34,6 +34,9 @@ public final class BlobReader {
     /// The offset of the next byte of the stream, from the start of the blob.
     private var streamOffset: Int64
 
+    /// The offset at which the activity is next told how far reading has come.
+    private var reportOffset = Int64.max
+
     /// True if the reader over this one checks the context and limits the waits of both.
     private(set) var defersChecks = false
 
@@ -41,8 +44,15 @@ public final class BlobReader {
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64, matching validator: BlobValidator?,
         context: BlobContext
     ) throws(BlobError) {
+        let context = context.beginning(.read, of: source, at: byteOffset)
         let opening = BlobOpening(at: byteOffset, matching: validator, context: context)
-        try self.init(source, opening) { try source.makeBody(opening) }
+        do {
+            try self.init(source, opening) { try source.makeBody(opening) }
+        } catch {
+            context.activity?.end(error)
+            throw error
+        }
+        if let activity { self.reportOffset = activity.byteOffset + BlobActivity.progressByteCount }
     }
 
     /// Opens a reader of a body, for a layer of the same source over it; that layer adds the context to errors.
@@ -275,6 +285,7 @@ public final class BlobReader {
     /// Hands over the stream without closing it, and closes this reader.
     func takeStream() -> StartedStream {
         let stream = StartedStream(stream: self.stream, byteOffset: self.streamOffset, heldBytes: self.heldBytes)
+        self.endActivity()
         self.phase = .closed
         (self.stream, self.lateStream, self.heldBytes) = (ClosedStream(), nil, nil)
         self.changeWait { $0.close() }
@@ -458,6 +469,7 @@ public final class BlobReader {
         guard !overflows else { throw BlobError.offsetOverflowError }
         try self.declaredContent.checkBytes(upTo: offset)
         self.streamOffset = offset
+        if offset >= self.reportOffset { self.reportProgress() }
     }
 
     /// Delivers the bytes that were taken, and further bytes in memory.
@@ -499,7 +511,22 @@ public final class BlobReader {
         if case .failed(let error) = self.phase { return error }
         let error = self.inContext(error, self.declaredContent.isKnown ? "read" : "open")
         self.phase = .failed(error)
+        self.endActivity(error)
         return error
+    }
+
+    /// The reading of the source, if it is observed. A reader without a source shares the context of the one over it.
+    private var activity: BlobActivity? { self.source == nil ? nil : self.context.activity }
+
+    private func reportProgress() {
+        self.activity?.advance(read: self.streamOffset - (self.activity?.byteOffset ?? 0))
+        self.reportOffset = self.streamOffset + BlobActivity.progressByteCount
+    }
+
+    private func endActivity(_ error: BlobError? = nil) {
+        guard let activity = self.activity else { return }
+        self.reportProgress()
+        activity.end(error)
     }
 
     private func inContext(_ error: any Error, _ operation: String) -> BlobError {

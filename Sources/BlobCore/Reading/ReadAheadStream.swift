@@ -232,6 +232,6 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {  // Safe:
     }
 
     private func run(on pool: BlockingPool, _ job: @escaping @Sendable () -> Void) {
-        if !pool.run(job) { self.context.eventSink?(BlobEvent(.waitingForThread)) }
+        if !pool.run(job) { self.context.report(BlobEvent(.waitingForThread)) }
     }
 }

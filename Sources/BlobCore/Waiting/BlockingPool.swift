@@ -17,6 +17,13 @@ package final class BlockingPool: Sendable {
     /// The pool for jobs that end by themselves: computation, disk reads, notifications of waiters.
     package static let briefJobs = BlockingPool(maximumThreadCount: 16)
 
+    /// The number of threads of all pools.
+    package static var threadCount: Int {
+        [self.reads, self.openings, self.briefJobs].reduce(0) { count, pool in
+            count + pool.state.withLock { $0.threadCount }
+        }
+    }
+
     /// The default lifetime of an idle thread: long enough for a stream's next read, short enough to end soon after it.
     package static let defaultIdleLifetime = Duration.seconds(2)
 

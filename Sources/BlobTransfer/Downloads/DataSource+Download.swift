@@ -56,15 +56,23 @@ extension BlobInputStreamDataSource {
         to url: URL, resuming options: BlobDownloadOptions, context: BlobContext = BlobContext()
     ) throws(BlobError) -> Int64 {
         precondition(url.isFileURL, "The URL must be a file URL.")
-        return try BlobError.wrapping {
-            let context = context.blocking
+        let context = context.blocking.beginning(.download, of: self)
+        return try context.ending { () throws(BlobError) in
+            try self.write(to: url.path, options, context)
+        }
+    }
+
+    private func write(
+        to path: String, _ options: BlobDownloadOptions, _ context: BlobContext
+    ) throws(BlobError) -> Int64 {
+        try BlobError.wrapping {
             let info = try self.info(context)
             for digests in [options.digests, info.digests]
-            where PartialFile.isAlreadyComplete(url.path, info, digests, context) {
-                return FileStatus(at: url.path)?.byteCount ?? 0
+            where PartialFile.isAlreadyComplete(path, info, digests, context) {
+                return FileStatus(at: path)?.byteCount ?? 0
             }
             let file = try PartialFile(
-                url.path, info, options.digests, restarts: options.restartsIfChanged, context)
+                path, info, options.digests, restarts: options.restartsIfChanged, context)
             do {
                 let byteCount = try self.complete(file, info, options, context)
                 try file.commit()

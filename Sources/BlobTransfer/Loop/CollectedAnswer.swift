@@ -29,7 +29,7 @@ extension TransferRequest {
         upTo maximumByteCount: Int, context: BlobContext
     ) async throws(BlobError) -> CollectedAnswer {
         let (signal, outcome) = (TaskSignal(), Locked<Result<CollectedAnswer, BlobError>?>(nil))
-        let transfer = try self.start(upTo: maximumByteCount) { result in
+        let transfer = try self.observed(context).start(upTo: maximumByteCount) { result in
             outcome.withLock { $0 = result }
             signal.signal()
         }
@@ -43,13 +43,19 @@ extension TransferRequest {
         }
     }
 
+    private func observed(_ context: BlobContext) -> TransferRequest {
+        var request = self
+        request.activity = context.activity
+        return request
+    }
+
     /// Requests the head of the object, and blocks until it arrives.
     ///
     /// - Returns: The last head, regardless of its status.
     /// - Throws: The errors of ``start(upTo:_:)`` and its completion; ``BlobError/Code/cancelled`` or
     ///   ``BlobError/Code/timedOut`` because of the context.
     package func head(_ context: BlobContext) throws(BlobError) -> ResponseHead {
-        var request = self
+        var request = self.observed(context)
         request.isHead = true
         let (signal, outcome) = (WaitSignal(), Locked<Result<CollectedAnswer, BlobError>?>(nil))
         let transfer = try request.start(upTo: 0) { result in

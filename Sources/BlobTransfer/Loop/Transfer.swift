@@ -26,6 +26,8 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     /// The error for which a callback ended the request. libcurl itself reports only that a callback ended it.
     private var failure: BlobError?
     private var isPaused = false
+    /// The exchange with the current server, if it is observed, and the number of bytes received in it.
+    private var (exchange, receivedByteCount) = (BlobActivity?.none, Int64(0))
     private var lastActivity = CompactInstant.now
     private var loop: TransferLoop?
     private let assignedLoop: Result<TransferLoop, BlobError>
@@ -105,6 +107,12 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         where !names.contains(field.name.lowercased()) {
             fields.append(field)
         }
+        if let activity = self.request.activity {
+            let exchange = activity.beginRequest(
+                self.request.method, self.route.url.text, at: self.request.byteOffset)
+            (self.exchange, self.receivedByteCount) = (exchange, 0)
+            fields += exchange.headerFields
+        }
         handle.setHeaders(fields.map(\.line))
     }
 
@@ -116,6 +124,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         do throws(BlobError) {
             try self.head.parse(line)
             guard self.head.isFinal, self.disposition == nil else { return true }
+            self.exchange?.receivedHead(status: self.head.status)
             self.disposition =
                 try self.route.followsRedirection(self.head) ? .drop : try self.sink?.begin(self.head) ?? .drop
             if self.disposition != .deliver { self.loop?.check(within: Self.explanationTimeout) }
@@ -137,6 +146,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
                 return Int(CURL_WRITEFUNC_PAUSE)
             }
             self.loop?.scheduleFlush(sink)
+            self.receivedByteCount += Int64(bytes.count)
             return bytes.count
         case .explain:
             self.explanation += bytes.prefix(Self.maximumExplanationByteCount - self.explanation.count)
@@ -150,6 +160,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     func finish(_ code: CURLcode, _ loop: TransferLoop) {
         if self.failure == nil, self.route.follow() {
             if let handle { loop.remove(handle) }
+            self.endExchange()
             return self.begin(loop)
         }
         self.end(self.outcome(code), loop)
@@ -168,14 +179,23 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     private func end(_ error: BlobError?, _ loop: TransferLoop) {
         if let handle { loop.remove(handle) }
         self.handle = nil
+        let error = error.map(self.withoutSecrets)
+        self.endExchange(error)
         guard let sink else { return }
         if error != nil, !self.head.isSuccess { self.route.forget() }
         self.sink = nil
-        sink.end(error.map(self.withoutSecrets))
+        sink.end(error)
+    }
+
+    private func endExchange(_ error: BlobError? = nil) {
+        self.exchange?.advance(read: self.receivedByteCount)
+        self.exchange?.end(error)
+        self.exchange = nil
     }
 
     /// Ends the transfer if its connection has been idle for too long.
     func checkLimits(_ loop: TransferLoop) {
+        self.exchange?.advance(read: self.receivedByteCount)
         guard !self.isPaused, self.sink != nil || self.handle != nil else { return }
         let idleTime = loop.time - self.lastActivity
         if let disposition, disposition != .deliver {

@@ -31,8 +31,46 @@ package struct TransferRequest: Sendable {
     /// The redirection target shared by requests for the same object; nil to start at ``url``.
     package var relocation: Relocation?
 
+    /// The offset of the first byte that is requested.
+    var byteOffset: Int64 = 0
+
+    /// What is observed of the job that makes the request.
+    var activity: BlobActivity?
+
     package init(_ url: TransferURL, fields: [BlobHTTPField] = []) { (self.url, self.fields) = (url, fields) }
 }
+
+/// What a request needs of the context of a job.
+struct RequestJob: Sendable {
+    /// The longest time without activity on the connection; nil uses the default.
+    private(set) var idleLimit: Duration?
+    private(set) var activity: BlobActivity?
+
+    init() {}
+
+    init(_ context: BlobContext) { (self.idleLimit, self.activity) = (context.idleLimit, context.activity) }
+}
+
+extension TransferRequest {
+    mutating func use(_ job: RequestJob) {
+        (self.idleLimit, self.activity) = (job.idleLimit ?? self.idleLimit, job.activity)
+    }
+
+    /// The method of the request.
+    var method: String { self.isHead ? "HEAD" : self.isDelete ? "DELETE" : "GET" }
+}
+
+extension BlobActivity {
+    /// Begins a request, which is the activity of one exchange with a server.
+    func beginRequest(_ method: String, _ url: String, at byteOffset: Int64 = 0) -> BlobActivity {
+        self.begin(.request, method, scheme: originScheme(of: url), at: byteOffset) { printableURL(url) }
+    }
+
+    /// The fields by which the server recognises the request as a part of the job.
+    var headerFields: [BlobHTTPField] { self.requestFields.map { BlobHTTPField($0.name, $0.value) } }
+}
+
+private func originScheme(of url: String) -> String? { url.firstIndex(of: ":").map { url[..<$0].lowercased() } }
 
 /// The handling of a response, decided at the end of its head.
 enum TransferDisposition: Sendable {

@@ -50,16 +50,17 @@ final class RemoteBody: TransferSink {
     }
 
     /// Starts the request.
-    func start(_ fields: [BlobHTTPField], idleLimit: Duration?) {
-        self.state.withLock { $0.repeatedRequest = (fields, idleLimit) }
-        self.request(fields, idleLimit)
+    func start(_ fields: [BlobHTTPField], _ job: RequestJob) {
+        self.state.withLock { $0.repeatedRequest = (fields, job) }
+        self.request(fields, job)
     }
 
-    private func request(_ fields: [BlobHTTPField], _ idleLimit: Duration?) {
+    private func request(_ fields: [BlobHTTPField], _ job: RequestJob) {
         self.requests.makeRequest(fields) { request in
             do throws(BlobError) {
                 var request = try request.get()
-                request.idleLimit = idleLimit ?? request.idleLimit
+                request.use(job)
+                request.byteOffset = self.wantedRange.start
                 request.relocation = self.relocation
                 request.isShort = (self.wantedRange.end ?? .max) - self.wantedRange.start <= 1 << 20
                 let transfer = Transfer(request, self)
@@ -281,12 +282,12 @@ final class RemoteBody: TransferSink {
     func end(_ error: BlobError?) {
         let repetition = self.state.withLock { state in
             guard state.isCorrected, !state.isOver else {
-                return nil as (fields: [BlobHTTPField], idleLimit: Duration?)?
+                return nil as (fields: [BlobHTTPField], job: RequestJob)?
             }
             (state.isCorrected, state.transfer) = (false, nil)
             return state.repeatedRequest.take()
         }
-        if let repetition { return self.request(repetition.fields, repetition.idleLimit) }
+        if let repetition { return self.request(repetition.fields, repetition.job) }
         let (transfer, failure) = self.state.withLock { state -> (Transfer?, BlobError?) in
             guard !state.isOver else { return (nil, nil) }
             let hasPendingDigestCheck = state.hasPendingDigestCheck
@@ -330,8 +331,8 @@ struct RemoteBodyState {
     var isOver = false
     var failure: BlobError?
     var transfer: Transfer?
-    /// The fields and the idle limit for repeating the request; nil after the request was repeated.
-    var repeatedRequest: (fields: [BlobHTTPField], idleLimit: Duration?)?
+    /// The fields and the job for repeating the request; nil after the request was repeated.
+    var repeatedRequest: (fields: [BlobHTTPField], job: RequestJob)?
     /// True if the response showed how to correct the request.
     var isCorrected = false
     var slots: [ObjectIdentifier: BlobWakerSlot] = [:]

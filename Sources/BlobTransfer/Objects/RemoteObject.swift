@@ -52,7 +52,7 @@ package final class RemoteObject: Sendable {
     /// Requests ranges that will be read next.
     package func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
         self.version(matching: nil) { $0.lastUse = .now }
-            .prepare(ranges, arePieces: !context.readsPartsInParallel, idleLimit: context.idleLimit)
+            .prepare(ranges, arePieces: !context.readsPartsInParallel, for: RequestJob(context))
     }
 
     /// Returns the known version if it is recent and may match the validator; otherwise a new one.

@@ -188,8 +188,9 @@ final class RemoteStream: BlobByteStream {
         if let body { return body }
         let found = self.version.body(
             at: self.byteOffset, atLeast: byteCount, self.progress, planned: &self.plannedEnd,
-            idleLimit: self.context.idleLimit)
+            for: RequestJob(self.context))
         guard let found else { return nil }
+        if !found.isNew { self.context.activity?.report(BlobEvent(.cacheUsed, self.byteOffset)) }
         found.body.join(self.slot)
         (self.body, self.isOwner, self.bodyOffset) = (found.body, found.isOwner, self.byteOffset)
         return found.body

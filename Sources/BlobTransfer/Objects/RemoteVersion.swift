@@ -39,8 +39,8 @@ final class RemoteVersion: Sendable {
         var preparedAnswers = PreparedAnswers()
         /// The memory of the response that was read last.
         var spares: [Window] = []
-        /// The longest time without activity on the connections for responses requested ahead; nil uses the default.
-        var idleLimit: Duration?
+        /// The job for which responses are requested ahead.
+        var job = RequestJob()
     }
 
     /// The minimum number of bytes to request: one block of a cache.
@@ -90,11 +90,12 @@ final class RemoteVersion: Sendable {
     ///   - byteCount: The number of bytes that a reader is known to need.
     ///   - progress: The stage of the reader.
     ///   - planned: The end of the pieces requested ahead for the reader.
-    ///   - idleLimit: The longest time without activity on the connection; nil uses the default.
-    /// - Returns: The response, and true if it is a stream for this reader; nil at the end of the object.
+    ///   - job: The job of the reader.
+    /// - Returns: The response, true if it is a stream for this reader, and true if its request was made now; nil at
+    ///   the end of the object.
     func body(
-        at byteOffset: Int64, atLeast byteCount: Int, _ progress: Progress, planned: inout Int64, idleLimit: Duration?
-    ) -> (body: RemoteBody, isOwner: Bool)? {
+        at byteOffset: Int64, atLeast byteCount: Int, _ progress: Progress, planned: inout Int64, for job: RequestJob
+    ) -> (body: RemoteBody, isOwner: Bool, isNew: Bool)? {
         for body in self.state.withLock({ $0.preparedAnswers.removeStale() }) { body.cancel() }
         if progress == .reading {
             self.state.withLock { state in
@@ -102,7 +103,7 @@ final class RemoteVersion: Sendable {
                     state.facts?.info.validator?.isStrong == true
                 else { return }
                 state.preparedAnswers.plan(after: byteOffset, to: end, planned: &planned)
-                state.idleLimit = idleLimit
+                state.job = job
             }
             self.startPrepared()
         }
@@ -123,8 +124,8 @@ final class RemoteVersion: Sendable {
             return (body, true, isStream)
         }
         guard let found else { return nil }
-        if found.isNew { found.body.start(self.fields(for: found.body), idleLimit: idleLimit) }
-        return (found.body, found.isOwner)
+        if found.isNew { found.body.start(self.fields(for: found.body), job) }
+        return (found.body, found.isOwner, found.isNew)
     }
 
     /// The scheme of the object's locator.
@@ -136,7 +137,7 @@ final class RemoteVersion: Sendable {
     /// Requests the ranges that will be read next: as many as fit now, and the rest later.
     ///
     /// - Parameter arePieces: False to request each range as a whole, regardless of its length.
-    func prepare(_ ranges: [Range<Int64>], arePieces: Bool, idleLimit: Duration?) {
+    func prepare(_ ranges: [Range<Int64>], arePieces: Bool, for job: RequestJob) {
         self.state.withLock { state in
             guard state.hasRanges else { return }
             let missing = ranges.filter { range in
@@ -144,13 +145,13 @@ final class RemoteVersion: Sendable {
             }
             state.preparedAnswers.plan(missing, within: state.byteCount, arePieces: arePieces)
             state.wantsDigests = state.wantsDigests || ranges.contains { $0.lowerBound == 0 }
-            state.idleLimit = idleLimit
+            state.job = job
         }
         self.startPrepared()
     }
 
     private func startPrepared() {
-        while let (body, idleLimit) = self.state.withLock({ state -> (RemoteBody, Duration?)? in
+        while let (body, job) = self.state.withLock({ state -> (RemoteBody, RequestJob)? in
             guard state.hasRanges else {
                 state.preparedAnswers.removePlans()
                 return nil
@@ -164,8 +165,8 @@ final class RemoteVersion: Sendable {
             let body = self.makeBody((plan.range.lowerBound, plan.range.upperBound), false, spares)
             state.preparedAnswers.add(body, for: plan)
             if state.facts == nil { state.firstBody = body }
-            return (body, state.idleLimit)
-        }) { body.start(self.fields(for: body), idleLimit: idleLimit) }
+            return (body, state.job)
+        }) { body.start(self.fields(for: body), job) }
     }
 
     /// Called after a reader has read bytes of a response from an offset, when it leaves the response.

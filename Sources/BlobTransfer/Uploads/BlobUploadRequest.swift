@@ -29,6 +29,8 @@ public struct BlobUploadRequest: Sendable {
 
     /// A method to use instead of ``Method/head``, such as `DELETE`; nil to use ``Method/head``.
     package var otherMethod: String?
+    /// The name of the method that is sent.
+    var methodName: String { self.otherMethod ?? self.method.rawValue }
 
     /// False to send a large body without first asking whether the server accepts it.
     var hasExpectation = true
@@ -160,6 +162,30 @@ extension BlobUploadRequest {
 }
 
 extension BlobUploadRequest: CustomStringConvertible, CustomReflectable {
+    /// True if the server is asked whether it accepts the body, which is worth a round trip only for bodies that are
+    /// much larger than the system's buffers.
+    func asksFirst(byteCount: Int64?) -> Bool { self.hasExpectation && byteCount ?? .max >= 1 << 20 }
+
+    /// Returns the lines of the head for a body.
+    ///
+    /// - Parameters:
+    ///   - byteCount: The length of the body; nil if it is sent in chunks.
+    ///   - others: Fields that are not the user's.
+    func headerLines(_ info: BlobInfo, byteCount: Int64?, _ others: [BlobHTTPField]) -> [String] {
+        var lines = (self.fields + others).map(\.line)
+        func has(_ name: String) -> Bool { self.fields.contains { $0.name.lowercased() == name } }
+        if !has("content-type") { lines.append("Content-Type: " + (info.mediaType ?? "application/octet-stream")) }
+        if !has("user-agent") { lines.append("User-Agent: BlobStreams") }
+        if self.method == .put, !["repr-digest", "content-digest", "content-md5"].contains(where: has),
+            let digests = BlobStatedDigest.fieldValue(info.digests)
+        {
+            lines.append("Repr-Digest: " + digests)
+        }
+        if byteCount == nil { lines.append("Transfer-Encoding: chunked") }
+        if !self.asksFirst(byteCount: byteCount) { lines.append("Expect:") }
+        return lines
+    }
+
     /// The method and the URL, with `***` in place of possible secrets.
     public var description: String { "\(self.method.rawValue) \(self.printableURL)" }
 

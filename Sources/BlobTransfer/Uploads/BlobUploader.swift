@@ -59,7 +59,16 @@ public struct BlobUploader: Sendable {
         matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()
     ) async throws(BlobError) -> BlobUploadResponse {
         try await context.cancelledWithTask { (context) async throws(BlobError) in
-            try await self.repeatingUpload(source, request, validator, context)
+            let context = context.beginning(
+                .upload, request.methodName, scheme: nil, of: { request.printableURL })
+            do throws(BlobError) {
+                let response = try await self.repeatingUpload(source, request, validator, context)
+                context.activity?.end()
+                return response
+            } catch {
+                context.activity?.end(error)
+                throw error
+            }
         }
     }
 
@@ -188,6 +197,7 @@ struct UploadRetryState {
         guard error.operation == "write", self.isRepeatable else { throw error }
         let attempt = try self.failures.attempt(after: error, context)
         self.needsNewConnection = false
+        context.report(BlobEvent(attempt))
         self.request.onRetry?(error)
         self.request.onAttempt?(attempt)
         return attempt.delay

@@ -14,7 +14,6 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
 
     private let request: BlobUploadRequest
     private let source: any BlobInputStreamDataSource
-    private let idleLimit: Duration?
     private let isRepetition: Bool
     private let detection: BlobUploadRequest.MediaTypeDetection?
     private let notify: @Sendable () -> Void
@@ -38,7 +37,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         _ context: BlobContext, isRepetition: Bool, notify: @escaping @Sendable () -> Void
     ) throws(BlobError) {
         (self.source, self.request, self.isRepetition) = (source, request, isRepetition)
-        (self.idleLimit, self.context) = (context.idleLimit, context.blocking.makeChild())
+        self.context = context.blocking.makeChild()
         let reader = try source.open(matching: validator, context: self.context)
         let begun = Locked<UploadTransfer?>(nil)
         (self.exchange, self.begunTransfer) = (UploadExchange(notify: notify), begun)
@@ -64,7 +63,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
             && info.byteCount ?? .max <= Self.maximumPooledByteCount
         let transfer = UploadTransfer(
             self.request, info, self.pump, self.exchange, isPooled ? self.isRepetition ? .new : .pooled : .own,
-            idleLimit: self.idleLimit)
+            for: RequestJob(self.context))
         self.transfer = transfer
         self.begunTransfer.withLock { $0 = transfer }
         try transfer.start()

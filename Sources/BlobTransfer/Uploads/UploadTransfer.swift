@@ -46,8 +46,9 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private let info: BlobInfo
     private let pump: BodyPump
     private let exchange: UploadExchange
-    /// The idle limit of the source.
-    private let sourceLimit: Duration?
+    private let job: RequestJob
+    /// The exchange with the server, if it is observed.
+    private var activity: BlobActivity?
     private let rate: ByteAllowance.Share?
     private var handle: CurlHandle?
     /// The URL; nil until the request is set up.
@@ -87,12 +88,12 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     init(
         _ upload: BlobUploadRequest, _ info: BlobInfo, _ pump: BodyPump, _ exchange: UploadExchange,
-        _ connection: Connection, idleLimit: Duration?
+        _ connection: Connection, for job: RequestJob
     ) {
         (self.upload, self.info, self.connection) = (upload, info, connection)
         self.isEncrypted = upload.url.prefix(7).lowercased() != "http://"
         self.byteCount = upload.isChunked ? nil : info.byteCount
-        (self.pump, self.exchange, self.sourceLimit) = (pump, exchange, idleLimit)
+        (self.pump, self.exchange, self.job) = (pump, exchange, job)
         self.rate = upload.ownAllowance.map { ByteAllowance.Share(of: $0) }
     }
 
@@ -150,11 +151,14 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private func end(_ result: Result<BlobUploadResponse, BlobError>, _ loop: TransferLoop) {
         guard !self.isOver else { return }
         self.isOver = true
+        self.reportToActivity()
         let result = result.mapError { error in
             // An error of the source is unrelated to the request.
             guard error.operation == "write" else { return error }
             return SentSecrets([self.upload.url], self.upload.fields, self.upload.settings).removed(from: error)
         }
+        if case .failure(let error) = result { self.activity?.end(error) }
+        self.activity?.end()
         // Callbacks may still need to close a socket.
         if let handle { loop.remove(handle) }
         self.handle = nil
@@ -182,7 +186,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         return min(Self.refusalTimeout, self.idleLimit ?? Self.refusalTimeout) - self.idleTime
     }
 
-    private var idleLimit: Duration? { self.upload.idleLimit ?? self.sourceLimit }
+    private var idleLimit: Duration? { self.upload.idleLimit ?? self.job.idleLimit }
     private var idleTime: Duration { self.time - self.lastActivity }
     private var time: CompactInstant { self.loop?.time ?? .now }
 
@@ -204,6 +208,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     func checkLimits(_ loop: TransferLoop) {
         guard !self.isOver else { return }
         self.reportProgress()
+        self.reportToActivity()
         if self.isRefused {
             // While paused, libcurl would not end before the source ends, which is never if the server stalls.
             let rest = self.remainingRefusalTime
@@ -213,7 +218,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         guard !self.isAnswerPaused else { return }
         // The source checks this limit itself and reports a more precise error.
         let isSourceSlow = self.isPaused && self.delayOfRate() == nil && !self.pump.isReady()
-        guard let limit = isSourceSlow ? self.sourceLimit : self.idleLimit else { return }
+        guard let limit = isSourceSlow ? self.job.idleLimit : self.idleLimit else { return }
         let rest = limit + (isSourceSlow ? .seconds(1) : .zero) - self.idleTime
         guard rest <= .zero else { return loop.check(within: rest) }
         let what = isSourceSlow ? "The source returned no bytes" : "No data was transferred"
@@ -236,7 +241,9 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         if self.connection == .own { handle.set(CURLOPT_FORBID_REUSE, 1) }
         handle.set(CURLOPT_NOPROGRESS, 0)
         self.setUpBody(handle)
-        handle.setHeaders(self.headerLines)
+        self.activity = self.job.activity?.beginRequest(self.upload.methodName, self.upload.url)
+        handle.setHeaders(
+            self.upload.headerLines(self.info, byteCount: self.byteCount, self.activity?.headerFields ?? []))
         // A connection whose server ignores `Expect` must not be treated as idle (RFC 9110, section 10.1.1).
         let timeout = min(Self.expectationTimeout, (self.idleLimit ?? Self.expectationTimeout * 2) / 2)
         handle.set(CURLOPT_EXPECT_100_TIMEOUT_MS, max(1, Int(timeout.timeInterval * 1000)))
@@ -279,24 +286,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         return self.pump.wholeBody(byteCount)
     }
 
-    private var headerLines: [String] {
-        var lines = self.upload.fields.map(\.line)
-        func has(_ name: String) -> Bool { self.upload.fields.contains { $0.name.lowercased() == name } }
-        if !has("content-type") { lines.append("Content-Type: " + (self.info.mediaType ?? "application/octet-stream")) }
-        if !has("user-agent") { lines.append("User-Agent: BlobStreams") }
-        if self.upload.method == .put, !["repr-digest", "content-digest", "content-md5"].contains(where: has),
-            let digests = BlobStatedDigest.fieldValue(self.info.digests)
-        {
-            lines.append("Repr-Digest: " + digests)
-        }
-        if self.byteCount == nil { lines.append("Transfer-Encoding: chunked") }
-        if !self.hasExpectation { lines.append("Expect:") }
-        return lines
-    }
-
-    /// True if the server is asked whether it accepts the body, which is worth a round trip only for bodies that are much
-    /// larger than the system's buffers.
-    private var hasExpectation: Bool { self.upload.hasExpectation && self.byteCount ?? .max >= 1 << 20 }
+    /// True if the server is asked whether it accepts the body.
+    private var hasExpectation: Bool { self.upload.asksFirst(byteCount: self.byteCount) }
 
     /// Registers the callbacks of a request with a body. The handle retains the transfer.
     private func setCallbacks(_ handle: CurlHandle) {
@@ -362,6 +353,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         do {
             try self.head.parse(line)
             try self.checkBeginningOfAnswer()
+            if self.head.isFinal { self.activity?.receivedHead(status: self.head.status) }
             if self.isRefused { self.loop?.check(within: .zero) }
             self.recordAnswerBytes(0)
             return true
@@ -423,6 +415,10 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         }
         (self.reportedByteCount, self.reportTime) = (self.sentByteCount, self.time)
         self.exchange.report(sent: self.sentByteCount)
+    }
+
+    private func reportToActivity() {
+        self.activity?.advance(read: self.answeredByteCount, sent: self.sentByteCount)
     }
 
     // MARK: The peer

@@ -65,7 +65,7 @@ struct LibraryOptions: ParsableArguments {
     func makeContext(_ confinement: ConfinementOptions? = nil) -> BlobContext {
         Verbosity.set(self.verbosity)
         var context = Interrupts.makeContext()
-        context.eventSink = Verbosity.report
+        Verbosity.observe(&context)
         context.allowsUnconfinedMedia = confinement?.allowFormat.contains(.media) == true
         context.mayBlock = true  // Commands may block the threads on which they read.
         return context

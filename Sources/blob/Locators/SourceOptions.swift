@@ -135,7 +135,7 @@ struct SourceOptions: ParsableArguments {
     func makeContext() throws(BlobError) -> BlobContext {
         Verbosity.set(self.verbosity)
         var context = Interrupts.makeContext(idleLimit: self.idleLimit)
-        context.eventSink = Verbosity.report
+        Verbosity.observe(&context)
         context.ratioLimit = self.archives.maxRatio
         context.index = self.archives.index
         if let spoolLimit = self.archives.spoolLimit { context.spoolLimit = spoolLimit.value }

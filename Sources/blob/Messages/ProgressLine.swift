@@ -1,6 +1,7 @@
 #if Command
 import ArgumentParser
 import BlobCommandLine
+import BlobCore
 import BlobPlatform
 import BlobStreamsStandard
 
@@ -75,11 +76,18 @@ struct ProgressLine: Sendable {
     ///
     /// Prints nothing if `--quiet` is set.
     static func printNotice(_ text: String) {
-        if !Verbosity.isQuiet { self.printError(text) }
+        if !Verbosity.isQuiet { self.printError(text, .notice) }
     }
 
     /// Prints a text as ``printNotice(_:)`` does, regardless of `--quiet`.
-    static func printError(_ text: String) {
+    static func printError(_ text: String, _ level: ActivityLog.Level = .error) {
+        guard Verbosity.hasJSONLog else { return self.printLog(text) }
+        let message = text.split(separator: "\n").map { $0.trimmingPrefix("blob: ") }.joined(separator: "\n")
+        self.printLog(LogLine(level: level, message: message).text(.json))
+    }
+
+    /// Prints lines in place of the progress line, as they are.
+    static func printLog(_ text: String) {
         self.screen.withLock { screen in
             self.erase(&screen)
             printToStandardError(text)

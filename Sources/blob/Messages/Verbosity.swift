@@ -30,6 +30,16 @@ struct VerbosityOptions: ParsableArguments {
         help: .advanced("Ignored, for compatibility with curl: errors are always printed."))
     var showsErrors = false
 
+    @Option(
+        help: .advanced(
+            """
+            Print what is read, requested and tried again, from this level on; with --log-format json, from notice on.
+            """))
+    var logLevel: ActivityLog.Level?
+
+    @Option(help: .advanced("Print the log, notices and errors as text, the default, or as lines of JSON."))
+    var logFormat = LogLine.Format.text
+
     func validate() throws {
         guard !self.quiet && !self.silent || !self.verbose else { throw ValidationError("-q cannot be used with -v.") }
     }
@@ -39,6 +49,9 @@ struct VerbosityOptions: ParsableArguments {
 enum Verbosity {
     private struct State {
         var (isQuiet, isVerbose, isJSON) = (false, false, false)
+        var logFormat = LogLine.Format.text
+        /// What observes the jobs of the command; nil without a log.
+        var activity: BlobActivity?
         /// The notices already printed, because a file is examined for each of its sections and layers.
         var notices: Set<IndexNotice> = []
         /// The sets of missing confinement features, each of which is reported once.
@@ -50,13 +63,30 @@ enum Verbosity {
     private static let hasProof = Locked(false)
 
     static func set(_ options: VerbosityOptions) {
-        self.state.withLock { ($0.isQuiet, $0.isVerbose) = (options.quiet || options.silent, options.verbose) }
+        let format = options.logFormat
+        let level = options.logLevel ?? (format == .json ? .notice : nil)
+        let log = level.map { level in
+            ActivityLog(from: level) { level, message, fields, _ in
+                ProgressLine.printLog(LogLine(level: level, message: message, fields: fields).text(format))
+            }
+        }
+        self.state.withLock { state in
+            (state.isQuiet, state.isVerbose) = (options.quiet || options.silent, options.verbose)
+            (state.logFormat, state.activity) = (format, log.map { BlobActivity(observer: $0) })
+        }
         guard options.verbose else { return }
         IndexNotice.observe { notice in
             guard self.state.withLock({ $0.notices.insert(notice).inserted }) else { return }
             ProgressLine.printNotice("blob: \(notice.text)\n")
         }
     }
+
+    /// Lets the options decide what is reported of a job.
+    static func observe(_ context: inout BlobContext) {
+        (context.eventSink, context.activity) = (self.report, self.state.withLock { $0.activity })
+    }
+
+    static var hasJSONLog: Bool { self.state.withLock { $0.logFormat == .json } }
 
     /// Prints an event about the system's confinement of a helper, or about the verification of a server's bytes, if
     /// `-v` is set.

@@ -182,6 +182,8 @@ import Testing
             if chance(6) { options += ["-x", proxies.randomElement(using: &random) ?? ""] }
         }
         if group == Self.lists, chance(2) { options.append("--allow-network-in-lists") }
+        // What is logged of layers and requests is also in spans and metrics.
+        if chance(2) { options += ["--log-level", "trace", "--log-format", chance(2) ? "json" : "text"] }
         if group == Self.usages { options = [] }
 
         let places = [

@@ -150,7 +150,7 @@ package final class HelperProcess {
                     + "\(ExchangeFrame.version).", isTransient: false)
         }
         let confinement = HelperConfinement(rawValue: answer.b)
-        self.context.eventSink?(
+        self.context.report(
             BlobEvent(.helperStarted, HelperConfinement.all.subtracting(confinement).rawValue))
         return confinement
     }

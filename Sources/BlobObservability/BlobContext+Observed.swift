@@ -1,0 +1,49 @@
+#if Observability
+public import BlobCore
+public import CoreMetrics
+public import Logging
+public import Tracing
+
+extension BlobContext {
+    /// Returns this context for a job that is logged, counted and traced, by default with what the program has
+    /// bootstrapped for `swift-metrics` and `swift-distributed-tracing`.
+    ///
+    /// ```swift
+    /// let context = BlobContext().observed(logger: logger)
+    /// let digest = try await source.digest(CryptoDigest.sha256, context: context)
+    /// ```
+    ///
+    /// Each upload, each download, each reading of a layer and each request becomes a span
+    /// within the one over it; requests carry the fields by which the server continues the trace, such as
+    /// `traceparent`. Neither logs nor metrics nor spans contain a password, a signature or the query of a URL. The
+    /// names are in <doc:BlobObservability>.
+    ///
+    /// - Parameters:
+    ///   - logger: A logger, which is used from the level that it has now; nil, the default, for no log. Entries are
+    ///     made on the threads of the job, with the context of the service set for metadata providers.
+    ///   - metrics: The factory of the metrics.
+    ///   - tracer: The tracer of the spans.
+    ///   - serviceContext: The context of the service, which has the span over those of the job; by default, that of
+    ///     the current task.
+    public func observed(
+        logger: Logger? = nil, metrics: any MetricsFactory = MetricsSystem.factory,
+        tracer: any Tracer = InstrumentationSystem.tracer, serviceContext: ServiceContext? = .current
+    ) -> BlobContext {
+        var context = self
+        context.activity = BlobActivity(
+            observer: ServiceObserver(logger: logger, metrics: metrics, tracer: tracer),
+            attachment: serviceContext ?? .topLevel)
+        return context
+    }
+
+    /// The context of the service for this part of the job, with its span; nil for a job that is not observed.
+    public var serviceContext: ServiceContext? { self.activity?.serviceContext }
+}
+
+extension BlobActivity {
+    /// The span of the activity; nil for that of the whole job.
+    var span: (any Span)? { self.attachment as? any Span }
+
+    var serviceContext: ServiceContext? { self.span?.context ?? self.attachment as? ServiceContext }
+}
+#endif
