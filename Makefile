@@ -326,6 +326,7 @@ benchmark: release
 	rm -rf $(BENCHMARK_PICTURES) && mkdir -p $(BENCHMARK_PICTURES)
 	Benchmarks/files.py $(BLOB)
 	Benchmarks/gzip_files.py $(BLOB)
+	Benchmarks/layers.py $(BLOB)
 	Benchmarks/archives.py $(BLOB)
 	Benchmarks/members.py $(BLOB)
 	Benchmarks/extract.py $(BLOB)

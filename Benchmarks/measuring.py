@@ -1,5 +1,5 @@
 """Shared by the scripts of this folder: runs commands in turn, and generates data that are the same in every run."""
-import array, atexit, ctypes, importlib.util, json, os, random, shutil, statistics, subprocess, sys, time
+import array, atexit, ctypes, importlib.util, json, os, random, select, shutil, statistics, subprocess, sys, time
 
 import pictures
 
@@ -27,8 +27,11 @@ class Failure(Exception):
     """A command ended with an error."""
 
 
-def run(argv, into_pipe=False):
-    """Returns the wall seconds and the CPU seconds of the process."""
+def run(argv, into_pipe=False, source=None):
+    """Returns the wall seconds and the CPU seconds of the process.
+
+    source: the path of its standard input, if any; with `into_pipe`, another process writes this file into a pipe.
+    """
     ends = os.pipe() if into_pipe else None
     out = ends[1] if ends else os.open(os.devnull, os.O_WRONLY)
     reader = None
@@ -36,19 +39,33 @@ def run(argv, into_pipe=False):
         reader = subprocess.Popen([sys.executable, '-c', READER], stdin=ends[0], stdout=subprocess.PIPE)
         reader.stdout.read(1)  # The reader is ready, so its start-up does not count.
         os.close(ends[0])
+    actions = [(os.POSIX_SPAWN_DUP2, out, 1)]
+    file = writer = None
+    if source:
+        file = open(source, 'rb')
+        if into_pipe:
+            writer = subprocess.Popen([tool('cat')], stdin=file, stdout=subprocess.PIPE)
+            file.close()
+            file = writer.stdout
+            select.select([file], [], [])  # The writer has started.
+        actions.append((os.POSIX_SPAWN_DUP2, file.fileno(), 0))
     start = time.perf_counter()
-    pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, out, 1)])
+    pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=actions)
     os.close(out)
+    if file:
+        file.close()
     _, status, usage = os.wait4(pid, 0)
     if reader:
         reader.wait()
     wall = time.perf_counter() - start
+    if writer:
+        writer.wait()
     if status != 0:
         raise Failure(f'{" ".join(argv)}: status {os.waitstatus_to_exitcode(status)}')
     return wall, usage.ru_utime + usage.ru_stime
 
 
-def peak_memory(argv):
+def peak_memory(argv, source=None):
     """Returns the peak memory in MiB of a separate run; None where it cannot be measured.
 
     A process starts with the memory of its parent, and this script is larger than what it measures. So a small shell
@@ -58,7 +75,8 @@ def peak_memory(argv):
         return None
     PR_SET_CHILD_SUBREAPER = 36
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    shell = subprocess.Popen(['/bin/sh', '-c', '"$@" > /dev/null & echo $!', 'sh', *argv], stdout=subprocess.PIPE)
+    shell = subprocess.Popen(['/bin/sh', '-c', 'file=$1; shift; "$@" < "$file" > /dev/null & echo $!', 'sh',
+                              source or os.devnull, *argv], stdout=subprocess.PIPE)
     pid = int(shell.stdout.readline())
     shell.wait()
     try:
@@ -73,12 +91,13 @@ TABLES = []
 SUBJECTS = ['']
 
 
-def compare(title, commands, goal='', runs=5, into_pipe=False, before=None, memory=True):
+def compare(title, commands, goal='', runs=5, into_pipe=False, before=None, memory=True, source=None):
     """Runs the commands in turn and prints a table.
 
     commands: names and argument lists, ours first; one that fails or has no program is left out. The ratios are those
     of neighbouring runs, ours divided by the peer's: below 1, ours is faster. `before` is called with the name
-    before each run. Returns the median wall seconds of each command; None when ours failed.
+    before each run. `source` is the path of their standard input. Returns the median wall seconds of each command; None
+    when ours failed.
     """
     print(f'\n{title}' + (f'   goal: {goal}' if goal else ''), flush=True)
     times = {}
@@ -87,7 +106,7 @@ def compare(title, commands, goal='', runs=5, into_pipe=False, before=None, memo
         try:
             if before:
                 before(name)
-            run(argv, into_pipe)
+            run(argv, into_pipe, source)
         except Failure as failure:
             print(f'  {name:<34} failed: {failure}', flush=True)
             return False
@@ -102,7 +121,7 @@ def compare(title, commands, goal='', runs=5, into_pipe=False, before=None, memo
         for name, argv in commands:
             if before:
                 before(name)
-            times[name].append(run(argv, into_pipe))
+            times[name].append(run(argv, into_pipe, source))
     ours = times[first]
     TABLES.append((SUBJECTS[-1], title, rows := [], {argv[0] for _, argv in commands[1:]} - {commands[0][1][0]}))
     for name, argv in commands:
@@ -110,7 +129,7 @@ def compare(title, commands, goal='', runs=5, into_pipe=False, before=None, memo
         wall, cpu = (statistics.median(a[i] / max(b[i], 1e-4) for a, b in zip(ours, theirs)) for i in (0, 1))
         if before:
             before(name)
-        peak = peak_memory(argv) if memory else None
+        peak = peak_memory(argv, source) if memory else None
         rows.append((name, *(statistics.median(t[i] for t in theirs) for i in (0, 1)), peak))
         print(f'  {name:<34} {rows[-1][1]:>9.4f} s {rows[-1][2]:>9.4f} cpu'
               + (f' {peak:>7.1f} MiB' if peak else ' ' * 12)

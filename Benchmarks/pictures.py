@@ -9,8 +9,9 @@ import glob, html, os, platform, re, shutil, subprocess, sys, time
 WIDTH, ROW, LEFT, BAR = 860, 18, 250, 330
 HEADINGS = {
     'adjust': 'Adjusted photos', 'archives': 'Archives', 'blocks': 'xz, Zstandard and bzip2', 'bodies': 'Large uploads',
-    'extract': 'Extraction', 'files': 'Files', 'gzip-files': 'gzip', 'http': 'Web servers', 'members': 'Many members',
-    'serve': 'Serving', 'upload': 'Many uploads', 'verification': 'Verification'}
+    'extract': 'Extraction', 'files': 'Files', 'gzip-files': 'gzip', 'http': 'Web servers',
+    'layers': 'Layers of containers', 'members': 'Many members', 'serve': 'Serving',
+    'upload': 'Many uploads', 'verification': 'Verification'}
 
 
 def version(program):

@@ -138,7 +138,9 @@ import Testing
     }
 
     /// Each command of the `console` blocks prints what stands below it.
-    @Test(arguments: ["README.md", "Sources/blob/blob.docc/CommandLine.md"])
+    @Test(arguments: [
+        "README.md", "Sources/blob/blob.docc/CommandLine.md", "Sources/blob/blob.docc/LayersOfContainers.md",
+    ])
     func theCommandsOfTheDocumentationPrintWhatItSays(_ path: String) throws {
         let folder = try TemporaryFolder()
         let blocks = try text(of: path).components(separatedBy: "```console\n").dropFirst()
