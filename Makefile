@@ -10,7 +10,8 @@ BLOB := .build/release/blob
 # append t64 to a name.
 DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libsqlite3-dev python3 \
   libarchive13 libbz2-1.0 libcurl4 libgexiv2-2 libisal2 liblzma5 libturbojpeg0 libvips42 libzstd1
-# The tests read through nghttpx, and compare our declarations of these libraries with the original headers.
+# The tests read through nghttpx, and compare our declarations of these libraries with the original headers. .ci/run,
+# which installs only the packages of the tests, also creates the site of the documentation.
 HEADER_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev liblzma-dev libzstd-dev
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
@@ -83,7 +84,7 @@ LONG_TESTS := ^(ArchiveSource|AssetLibrarySource|BlobCommand|BlobTestSupport|Exa
 # Threads left behind by a test slow down later tests, so at most a hundred threads may remain at the end.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH = 4
 test: export BLOBSTREAMS_THREAD_LIMIT = 100
-test: DEBIAN_PACKAGES += $(HEADER_PACKAGES) nghttp2-proxy
+test: DEBIAN_PACKAGES += $(HEADER_PACKAGES) nghttp2-proxy python3-markdown
 test: setup
 	$(BUILD) --build-tests
 	swift test --skip-build --skip '$(LONG_TESTS)'
@@ -314,10 +315,13 @@ deb: release
 deb-check: deb
 	Tests/check_deb.py $(PACKAGES)/blobstreams_$(VERSION)_$(shell dpkg --print-architecture).deb
 
-# Builds the documentation of all libraries, one archive for each, without network access; a warning is a failure.
+# Builds the documentation of all libraries, one archive for each, without network access; a warning is a failure. Then
+# creates a static site, .build/docs/site, for SITE_PATH on its host, such as /blobstreams.
+SITE_PATH :=
+docs: DEBIAN_PACKAGES += python3-markdown
 docs: setup
 	swift build
-	.ci/docs .build/debug .build/docs
+	.ci/docs .build/debug .build/docs $(SITE_PATH)
 
 # Measures together with the installed peers in one run, prints tables, and writes them to Benchmarks/README.md, some as
 # pictures. The build folder is outside Benchmarks, so that the style check finds only sources there.
