@@ -39,15 +39,15 @@ setup:
 	fi
 
 # Linked statically as far as possible, so that the programs start in milliseconds and run without Swift installed.
-# Unused sections are dropped, no symbols are exported, and relocations are packed if the C library supports this (glibc
-# 2.36), which saves megabytes of memory.
+# Most of ICU's data and all unused sections are dropped, no symbols are exported, and relocations are packed if the C
+# library supports this (glibc 2.36), which saves megabytes of memory. No path of this folder is in the programs.
 ifeq ($(shell uname),Linux)
 GLIBC := $(shell getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/.*2\.//')
 ARCHIVES := .build/static
 # Each function has its own section, so that unused functions are dropped.
-COMPILED := --static-swift-stdlib -Xswiftc -use-ld=lld -Xswiftc -Xfrontend -Xswiftc -function-sections
+COMPILED := --static-swift-stdlib -Xcc -ffile-prefix-map=$(CURDIR)=. -Xswiftc -use-ld=lld -Xswiftc -Xfrontend -Xswiftc -function-sections
 STATIC := $(COMPILED) -Xlinker --gc-sections -Xlinker --icf=safe -Xlinker --no-export-dynamic -Xlinker -L$(ARCHIVES) \
-  $(if $(shell [ "$(GLIBC)" -ge 36 ] 2>/dev/null && echo yes),-Xlinker -z -Xlinker pack-relative-relocs)
+  -Xlinker $(ARCHIVES)/icu.o -Xlinker --wrap=$$(cat $(ARCHIVES)/icu) $(if $(shell [ "$(GLIBC)" -ge 36 ] 2>/dev/null && echo yes),-Xlinker -z -Xlinker pack-relative-relocs)
 endif
 
 archives:
@@ -58,6 +58,7 @@ archives:
 	    path=$$(g++ -print-file-name=$$name); \
 	    case $$path in /*) ln -sf $$path $(ARCHIVES)/;; esac; \
 	  done; \
+	  .ci/icu $(RESOURCES)_static/linux/lib_FoundationICU.a $(ARCHIVES)/icu.o > $(ARCHIVES)/icu || exit 1; \
 	fi
 
 release: setup archives
@@ -67,8 +68,10 @@ release: setup archives
 	swift build -c release --product blob-archive-helper $(STATIC)
 	swift build -c release --product blob-media-helper $(STATIC)
 
-demo: release
-	@BLOB=$(BLOB) Examples/demo.sh
+# A debug build, which the tests need anyway, takes a third of the time of a release.
+demo: setup
+	for product in blob blob-receive; do swift build --product $$product || exit 1; done
+	@BLOB=.build/debug/blob Examples/demo.sh
 
 # The pictures of the README, drawn from a run of the demonstration.
 demo-picture: release
@@ -113,9 +116,9 @@ FUZZ_SECONDS := 120
 FUZZ_SEED := 0
 FUZZ_TARGETS :=
 FUZZ_SCRATCH := .build-fuzz
-FUZZ_RESOURCES = $(shell swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p')
+RESOURCES = $(shell swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p')
 fuzz: setup
-	BLOBSTREAMS_FUZZER=$(FUZZ_RESOURCES)/clang/lib/linux/libclang_rt.fuzzer_no_main-$(shell uname -m).a \
+	BLOBSTREAMS_FUZZER=$(RESOURCES)/clang/lib/linux/libclang_rt.fuzzer_no_main-$(shell uname -m).a \
 	  swift build -c release --product fuzz --scratch-path $(FUZZ_SCRATCH) $(COMPILED)
 	Tests/Fuzzing/run.sh $(FUZZ_SCRATCH)/release/fuzz $(FUZZ_SCRATCH)/inputs $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ_TARGETS)
 
@@ -293,6 +296,8 @@ install: release
 # Packages the installed files in .build/packages: as a tarball, to be unpacked in a folder such as /usr/local, and as a
 # Debian package for the Debian release on which it is built.
 PACKAGES := .build/packages
+# The time of all files in the packages, so that two builds of a commit are equal, byte for byte.
+COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 VERSION = $(shell sed -n 's/^## \([0-9][0-9.]*\).*/\1/p' CHANGELOG.md | head -1)
 
 dist: NAME = blobstreams-$(VERSION)-$(shell uname -s | tr A-Z a-z)-$(shell uname -m)
@@ -300,16 +305,17 @@ dist: release
 	rm -rf $(PACKAGES)/$(NAME)
 	$(MAKE) -o release install DESTDIR=$(PACKAGES)/$(NAME) PREFIX=/
 	strip $(PACKAGES)/$(NAME)/bin/*
-	cp README.md CHANGELOG.md $(PACKAGES)/$(NAME)
+	install -m 644 README.md CHANGELOG.md $(PACKAGES)/$(NAME)
 	.ci/notices .build/checkouts > $(PACKAGES)/$(NAME)/LICENSES
-	tar -C $(PACKAGES) --owner=0 --group=0 --sort=name -czf $(PACKAGES)/$(NAME).tar.gz $(NAME)
+	tar -C $(PACKAGES) --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$(COMMIT_TIME) --sort=name -c $(NAME) \
+	  | gzip -9n > $(PACKAGES)/$(NAME).tar.gz
 	@echo $(PACKAGES)/$(NAME).tar.gz
 
 deb deb-check: DEBIAN_PACKAGES += dpkg-dev
 deb: release
 	rm -rf $(PACKAGES)/deb
 	$(MAKE) -o release install DESTDIR=$(PACKAGES)/deb PREFIX=/usr
-	.ci/deb $(PACKAGES)/deb $(VERSION) $(PACKAGES)
+	SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/deb $(PACKAGES)/deb $(VERSION) $(PACKAGES)
 
 # Installs the package and its dependencies in an empty root, runs the programs there, and removes the package.
 deb-check: deb

@@ -125,8 +125,7 @@ let package = Package(
             enabledTraits: ["Command"]),
         .trait(
             name: "Observability",
-            description: "BlobObservability: logs, metrics and traces: swift-log, swift-metrics, swift-distributed-tracing."
-        ),
+            description: "BlobObservability: swift-log, swift-metrics and swift-distributed-tracing."),
         .trait(name: "AsyncHTTPClient", description: "BlobStreamsNIO: uploads by async-http-client."),
         .default(enabledTraits: ["Command", "Photos", "Receiver"]),
     ],

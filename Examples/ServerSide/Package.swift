@@ -13,11 +13,15 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [.library(name: "BlobStreamsHummingbird", targets: ["BlobStreamsHummingbird"])],
     dependencies: [
-        .package(name: "BlobStreams", path: "../..", traits: ["AsyncHTTPClient", "Photos", "Receiver"]),
+        .package(name: "BlobStreams", path: "../..", traits: ["AsyncHTTPClient", "Observability", "Photos", "Receiver"]),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.0.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.25.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.0.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.2.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.6.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
     ],
     targets: [
         .target(
@@ -25,6 +29,13 @@ let package = Package(
             dependencies: [
                 blobs("BlobCore"), blobs("BlobReceiving"), hummingbird("Hummingbird"), nio("NIOCore"), nio("NIOPosix"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]),
+        .executableTarget(
+            name: "DrainingServer",
+            dependencies: [
+                blobs("BlobCore"), blobs("BlobReceiving"), blobs("BlobStreamsNIO"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]),
         .executableTarget(
             name: "FormToS3",
@@ -53,9 +64,19 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]),
         .testTarget(
+            name: "ObservabilityTests",
+            dependencies: [
+                "DrainingServer", blobs("BlobObservability"), blobs("BlobReceiving"), blobs("BlobStreamsNIO"),
+                blobs("BlobStreamsStandard"), blobs("BlobTransfer"),
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ]),
+        .testTarget(
             name: "BlobStreamsNIOTests",
             dependencies: [
-                blobs("BlobStreamsNIO"), blobs("BlobStreams"),
+                blobs("BlobStreamsNIO"), blobs("BlobStreams"), blobs("GzipSource"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 nio("NIOConcurrencyHelpers"), nio("NIOCore"), nio("NIOHTTP1"), nio("NIOPosix"),
             ]),

@@ -13,9 +13,9 @@ struct ServiceObserver: BlobActivityObserver {
 
     init(logger: Logger?, metrics: any MetricsFactory, tracer: any Tracer) {
         self.log = logger.map { logger in
-            ActivityLog(from: ActivityLog.Level(rawValue: logger.logLevel.rawValue) ?? .critical) {
+            ActivityLog(from: ActivityLog.Level(logger.logLevel.rawValue) ?? .critical) {
                 level, message, fields, activity in
-                let level = Logger.Level(rawValue: level.rawValue) ?? .info
+                let level = Logger.Level(rawValue: "\(level)") ?? .info
                 let metadata = Logger.Metadata(
                     fields.map { ("blob.\($0.name)", .stringConvertible($0.value)) }, uniquingKeysWith: { $1 })
                 ServiceContext.withValue(activity.serviceContext) {

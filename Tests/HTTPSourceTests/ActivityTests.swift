@@ -38,20 +38,26 @@ import Testing
         #expect(recorder.begun.withLock { $0 } == ended.count, "Each activity ends, once.")
         let layers = ended.filter { $0.kind == .read }
         for (name, parent) in [("GzipSource", "RetrySource"), ("HTTPSource", "GzipSource")] {
-            #expect(layers.contains { $0.name == name && $0.parents.contains(parent) }, "\(layers.map { ($0.name, $0.parents, $0.error) })")
+            #expect(
+                layers.contains { $0.name == name && $0.parents.contains(parent) },
+                "\(layers.map { ($0.name, $0.parents, $0.error) })")
         }
         let requests = ended.filter { $0.kind == .request }
         let asked = server.requests[first...].filter { $0.fields["traceparent"] != nil }
         #expect(requests.count == asked.count && requests.count >= 2)
-        #expect(requests.allSatisfy { $0.name == "GET" && $0.parents.suffix(2) == ["RetrySource", "job"] }, "\(requests.map { ($0.parents, $0.error) })")
+        #expect(
+            requests.allSatisfy { $0.name == "GET" && $0.parents.suffix(2) == ["RetrySource", "job"] },
+            "\(requests.map { ($0.parents, $0.error) })")
         #expect(requests.count { $0.error == .unavailable && $0.state.status == 503 } == 1, "\(requests)")
         #expect(requests.allSatisfy { $0.state.timeToFirstByte != nil })
         let received = requests.reduce(0) { $0 + $1.state.readByteCount }
         #expect(received > 0 && received <= Int64(server.sentByteCount - sent))
-        #expect(recorder.read.withLock { $0["GET"] } == received, "What is counted on the way is what is told at the end.")
+        #expect(
+            recorder.read.withLock { $0["GET"] } == received, "What is counted on the way is what is told at the end.")
         let events = recorder.events.withLock { $0 }
         #expect(events.contains { $0.0.kind == .indexUsed && $0.of == "GzipSource" }, "\(events)")
-        #expect(events.contains { $0.0.kind == .recovering && $0.0.attempt == 1 }, "\(events.map { ($0.0.kind, $0.of) })")
+        #expect(
+            events.contains { $0.0.kind == .recovering && $0.0.attempt == 1 }, "\(events.map { ($0.0.kind, $0.of) })")
         #expect(events.contains { $0.0.kind == .recovered })
         #expect(!"\(ended)".contains("s3cret"))
     }

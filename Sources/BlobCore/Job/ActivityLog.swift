@@ -3,12 +3,15 @@ import BlobPlatform
 /// Writes the activities of jobs to a log.
 package struct ActivityLog: BlobActivityObserver {
     /// The levels of swift-log.
-    package enum Level: String, CaseIterable, Comparable, Sendable {
+    package enum Level: Int, CaseIterable, Comparable, Sendable {
         case trace, debug, info, notice, warning, error, critical
 
-        package static func < (left: Self, right: Self) -> Bool {
-            self.allCases.firstIndex(of: left)! < self.allCases.firstIndex(of: right)!
+        package init?(_ name: String) {
+            guard let level = Self.allCases.first(where: { "\($0)" == name }) else { return nil }
+            self = level
         }
+
+        package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 
     package typealias Field = (name: String, value: any Encodable & CustomStringConvertible & Sendable)

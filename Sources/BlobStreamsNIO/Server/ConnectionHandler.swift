@@ -45,6 +45,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var timer: Scheduled<Void>?
     // The facts of the current request that determine the form of its response.
     private var (omitsBody, staysOpen, isVersion0) = (false, false, false)
+    private var isDraining = false
     private var piece = ByteBuffer()  // The bytes of the body that the service has not received.
     private var pace: BodyPace?  // Set while the pace of a body is monitored.
     private var waitingEvents = CircularBuffer<Event>()  // Events that arrived while a request was being finished.
@@ -82,6 +83,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event as? ChannelEvent == .inputClosed { self.handle(.end, context) }
+        if event is ServerIsDraining {
+            (self.isDraining, self.staysOpen) = (true, false)
+            if case .awaitingHead = self.phase, !self.drain.isInRequest { self.endConnection(context) }
+        }
         context.fireUserInboundEventTriggered(event)
     }
 
@@ -169,7 +174,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         guard case .awaitingHead = self.phase else { return }
         self.endTimer()
-        (self.omitsBody, self.staysOpen) = (head.method == .HEAD, head.isKeepAlive)
+        (self.omitsBody, self.staysOpen) = (head.method == .HEAD, head.isKeepAlive && !self.isDraining)
         self.isVersion0 = head.version.minor == 0
         let hosts = head.headers["host"]
         guard head.version.major == 1,

@@ -36,6 +36,7 @@ public struct HTTPServer: Sendable {
     /// A server that is listening.
     public struct Listening: Sendable {
         private let channel: any Channel
+        private let connections: OpenConnections
 
         /// The URL of the server, with its host as specified and its port.
         public let url: String
@@ -43,8 +44,9 @@ public struct HTTPServer: Sendable {
         /// The port on which the server listens.
         public let port: Int
 
-        fileprivate init(_ channel: any Channel, host: String, port: Int) {
-            (self.channel, self.url, self.port) = (channel, "http://\(host):\(port)/", port)
+        fileprivate init(_ channel: any Channel, _ connections: OpenConnections, host: String, port: Int) {
+            (self.channel, self.connections) = (channel, connections)
+            (self.url, self.port) = ("http://\(host):\(port)/", port)
         }
 
         /// Blocks until the server is closed.
@@ -52,6 +54,18 @@ public struct HTTPServer: Sendable {
 
         /// Stops accepting connections.
         public func close() { self.channel.close(promise: nil) }
+
+        /// Stops accepting connections, and closes each open one after the response to its current request.
+        public func drain() {
+            self.close()
+            for channel in self.connections.all { channel.pipeline.fireUserInboundEventTriggered(ServerIsDraining()) }
+        }
+
+        /// Returns once the server and all its connections are closed, as after ``drain()``.
+        public func finished() async {
+            try? await self.channel.closeFuture.get()
+            for channel in self.connections.all { try? await channel.closeFuture.get() }
+        }
     }
 
     /// The maximum number of concurrent connections beyond the limit that receive a response. Further ones are closed.
@@ -89,7 +103,7 @@ public struct HTTPServer: Sendable {
     ///
     /// - Throws: The error of the system, such as a port in use.
     public func listen(host: String, port: Int) throws(BlobError) -> Listening {
-        let connectionCount = Locked(0)
+        let connections = OpenConnections()
         let binding = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: Self.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -111,12 +125,7 @@ public struct HTTPServer: Sendable {
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let count = connectionCount.withLock { count in
-                        count += 1
-                        return count
-                    }
-                    channel.closeFuture.whenComplete { _ in connectionCount.withLock { $0 -= 1 } }
-                    let excess = count - self.limits.maximumConnectionCount
+                    let excess = connections.add(channel) - self.limits.maximumConnectionCount
                     guard excess <= Self.maximumBusyCount else { return channel.close(promise: nil) }
                     guard excess <= 0 else { return try channel.pipeline.syncOperations.addHandler(BusyHandler()) }
                     try self.addHandlers(to: channel)
@@ -126,7 +135,7 @@ public struct HTTPServer: Sendable {
         let name = host.contains(":") ? "[\(host)]" : host
         do {
             let channel = try binding.wait()
-            return Listening(channel, host: name, port: channel.localAddress?.port ?? port)
+            return Listening(channel, connections, host: name, port: channel.localAddress?.port ?? port)
         } catch {
             guard let error = error as? IOError else { throw BlobError(wrapping: error) }
             throw BlobError(systemError: error.errnoCode, doing: "Could not listen on \(name):\(port)")
@@ -141,6 +150,26 @@ public struct HTTPServer: Sendable {
             SlicingHandler(), drain, HTTPResponseEncoder(), ByteToMessageHandler(HTTPRequestDecoder()),
             ConnectionHandler(self.service, self.limits, drain, self.onAnswer),
         ])
+    }
+}
+
+/// The event by which a connection learns that it is to end after the response to its current request.
+struct ServerIsDraining {}
+
+/// The connections that a server has accepted and that are open.
+private final class OpenConnections: Sendable {
+    private let channels = Locked<[ObjectIdentifier: any Channel]>([:])
+
+    var all: [any Channel] { Array(self.channels.withLock { $0.values }) }
+
+    /// Adds a connection until it is closed; returns the number of open connections.
+    func add(_ channel: any Channel) -> Int {
+        let id = ObjectIdentifier(channel)
+        channel.closeFuture.whenComplete { [channels] _ in channels.withLock { $0[id] = nil } }
+        return self.channels.withLock { channels in
+            channels[id] = channel
+            return channels.count
+        }
     }
 }
 

@@ -18,7 +18,7 @@ struct LogLine {
         let time = Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
         if format == .json {
             let object = JSONObject(
-                [("time", time), ("level", self.level.rawValue), ("message", self.message)]
+                [("time", time), ("level", "\(self.level)"), ("message", self.message)]
                     + self.fields.map { ($0.name, $0.value) })
             if let line = try? jsonLine(object) { return line + "\n" }
         }
@@ -32,5 +32,14 @@ struct LogLine {
     }
 }
 
-extension ActivityLog.Level: ExpressibleByArgument {}
+extension ActivityLog.Level: ExpressibleByArgument {
+    /// Creates the level of a name.
+    public init?(argument: String) { self.init(argument) }
+
+    /// The names of all levels.
+    public static var allValueStrings: [String] { Self.allCases.map { "\($0)" } }
+
+    /// The name of the level.
+    public var defaultValueDescription: String { "\(self)" }
+}
 #endif

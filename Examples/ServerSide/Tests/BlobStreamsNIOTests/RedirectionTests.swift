@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import BlobStreams
 import BlobStreamsNIO
 import Foundation
+import GzipSource
 import NIOConcurrencyHelpers
 import NIOHTTP1
 import Testing
@@ -44,6 +45,40 @@ import Testing
                 #expect(last.isWhole && last.head.headers["Authorization"] == [])
                 #expect(last.head.headers["X-Note"] == ["2"])
             }
+        }
+    }
+
+    /// A body that is compressed while it is sent is made again, and is the same, for each request.
+    @Test func aCompressedBodyIsMadeAgainForRedirectionsAndRetries() async throws {
+        let source = PatternSource(byteCount: 3_000_001)
+        let gzip = GzipEncodedSource(source)
+        var compressed = ByteChecksum()
+        for try await chunk in gzip.chunks() { chunk.withUnsafeBytes { compressed.add($0) } }
+        let count = Counter()
+        let answer: @Sendable (HTTPRequestHead) -> TestServer.Answer = { head in
+            if head.uri == "/x" {
+                return TestServer.Answer(status: .temporaryRedirect, headers: ["Location": "/y"], afterByteCount: 1)
+            }
+            return TestServer.Answer(status: count.next() < 2 ? .serviceUnavailable : .created)
+        }
+        try await withServer(answer) { server, client in
+            var request = put(server)
+            request.headers.add(name: "Content-Encoding", value: "gzip")
+            var attempts = 0
+            var response: HTTPClientResponse?
+            while response == nil, attempts < 5 {
+                attempts += 1
+                do {
+                    response = try await client.upload(gzip, as: request)
+                } catch {
+                    #expect(error.code == .refused && error.isTransient, "\(error)")
+                }
+            }
+            #expect(response?.status == .created && attempts == 2)
+            let whole = await server.requests(4).filter { $0.head.uri == "/y" }
+            #expect(whole.count == 2 && whole.allSatisfy { $0.isWhole && $0.bytes == compressed })
+            #expect(whole.allSatisfy { $0.head.headers["Content-Encoding"] == ["gzip"] })
+            #expect(compressed.count < source.byteCount)
         }
     }
 
