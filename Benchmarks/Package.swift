@@ -6,13 +6,14 @@ import PackageDescription
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],
-    dependencies: [.package(name: "BlobStreams", path: "..", traits: [])],
+    dependencies: [.package(name: "BlobStreams", path: "..", traits: ["Observability"])],
     targets: [
         .systemLibrary(name: "CHeap"),
         .executableTarget(
             name: "stream-benchmarks",
             dependencies: [
                 "CHeap",
+                .product(name: "BlobObservability", package: "BlobStreams"),
                 .product(name: "BlobStreams", package: "BlobStreams"),
                 .product(name: "FileSource", package: "BlobStreams"),
             ]),

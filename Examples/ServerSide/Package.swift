@@ -13,7 +13,8 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [.library(name: "BlobStreamsHummingbird", targets: ["BlobStreamsHummingbird"])],
     dependencies: [
-        .package(name: "BlobStreams", path: "../..", traits: ["AsyncHTTPClient", "Observability", "Photos", "Receiver"]),
+        .package(
+            name: "BlobStreams", path: "../..", traits: ["AsyncHTTPClient", "Observability", "Photos", "Receiver"]),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.0.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.25.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.0.0"),

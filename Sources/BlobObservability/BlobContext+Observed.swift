@@ -16,7 +16,7 @@ extension BlobContext {
     /// Each upload, each download, each reading of a layer and each request becomes a span
     /// within the one over it; requests carry the fields by which the server continues the trace, such as
     /// `traceparent`. Neither logs nor metrics nor spans contain a password, a signature or the query of a URL. The
-    /// names are in <doc:BlobObservability>.
+    /// article *Logs, metrics and traces* lists the names.
     ///
     /// - Parameters:
     ///   - logger: A logger, which is used from the level that it has now; nil, the default, for no log. Entries are
@@ -41,7 +41,7 @@ extension BlobContext {
 }
 
 extension BlobActivity {
-    /// The span of the activity; nil for that of the whole job.
+    /// The span of the activity; the whole job has none.
     var span: (any Span)? { self.attachment as? any Span }
 
     var serviceContext: ServiceContext? { self.span?.context ?? self.attachment as? ServiceContext }

@@ -49,9 +49,9 @@ struct ServiceObserver: BlobActivityObserver {
         self.log?.report(event, in: activity)
         guard let span = activity.span, span.isRecording, let name = event.name else { return }
         var attributes: SpanAttributes = ["blob.value": .int64(event.value)]
-        if let layer = event.layer { attributes["blob.format"] = .string(layer) }
-        if let check = event.check { attributes["blob.check"] = .string(check) }
-        if let attempt = event.attempt { attributes["blob.attempt"] = .int64(Int64(attempt)) }
+        if let layer = event.layer { attributes["blob.format"] = layer }
+        if let check = event.check { attributes["blob.check"] = check }
+        if let attempt = event.attempt { attributes["blob.attempt"] = Int64(attempt) }
         span.addEvent(SpanEvent(name: name, attributes: attributes))
     }
 
@@ -83,34 +83,34 @@ private struct FieldInjector: Injector {
 
 extension SpanAttributes {
     fileprivate mutating func describe(_ activity: BlobActivity) {
-        self["blob.layer"] = .string(activity.name)
-        if let subject = activity.subject { self["blob.locator"] = .string(subject) }
-        self["blob.offset"] = .int64(activity.byteOffset)
+        self["blob.layer"] = activity.name
+        if let subject = activity.subject { self["blob.locator"] = subject }
+        self["blob.offset"] = activity.byteOffset
     }
 
     /// Sets the attributes of a request, with the names of OpenTelemetry's semantic conventions for HTTP spans.
     fileprivate mutating func describe(request: BlobActivity) {
-        self["http.request.method"] = .string(request.name)
-        self["blob.offset"] = .int64(request.byteOffset)
+        self["http.request.method"] = request.name
+        self["blob.offset"] = request.byteOffset
         guard let text = request.subject else { return }
-        self["url.full"] = .string(text)
+        self["url.full"] = text
         guard let url = URL(string: text) else { return }
-        if let host = url.host { self["server.address"] = .string(host) }
-        self["server.port"] = .int64(Int64(url.port ?? (url.scheme == "http" ? 80 : 443)))
+        if let host = url.host { self["server.address"] = host }
+        self["server.port"] = Int64(url.port ?? (url.scheme == "http" ? 80 : 443))
     }
 
     fileprivate mutating func describeEnd(of activity: BlobActivity, _ error: BlobError?) {
         let (state, isRequest) = (activity.state, activity.kind == .request)
         if state.readByteCount > 0 {
-            self[isRequest ? "http.response.body.size" : "blob.bytes"] = .int64(state.readByteCount)
+            self[isRequest ? "http.response.body.size" : "blob.bytes"] = state.readByteCount
         }
-        if state.sentByteCount > 0 { self["http.request.body.size"] = .int64(state.sentByteCount) }
-        if let status = state.status { self["http.response.status_code"] = .int64(Int64(status)) }
-        if let time = state.timeToFirstByte { self["blob.first_byte"] = .double(time.timeInterval) }
+        if state.sentByteCount > 0 { self["http.request.body.size"] = state.sentByteCount }
+        if let status = state.status { self["http.response.status_code"] = Int64(status) }
+        if let time = state.timeToFirstByte { self["blob.first_byte"] = time.timeInterval }
         if let error {
-            self["error.type"] = .string("\(error.code)")
+            self["error.type"] = "\(error.code)"
         } else if let status = state.status, status >= 400 {
-            self["error.type"] = .string(String(status))
+            self["error.type"] = String(status)
         }
     }
 }

@@ -47,6 +47,23 @@ import Testing
         #expect(Set(words).intersection(try Self.hiddenNames()).isEmpty)
     }
 
+    /// What differs between systems is in files whose names say so.
+    @Test func conditionsOnTheSystemAreInFilesOfTheirOwn() throws {
+        // A required initializer cannot be in an extension.
+        let exceptions = ["BoundStreamPair.swift"]
+        let condition = /(?m)^ *#(?:else)?if.*\b(?:(?:os|arch|targetEnvironment)\(|canImport\((?:Darwin|Glibc|Musl)\))/
+        var count = 0
+        for folder in ["Sources", "Plugins", "Examples"] {
+            for file in Self.files(below: folder)
+            where try String(contentsOf: file, encoding: .utf8).contains(condition) {
+                count += 1
+                let name = file.lastPathComponent
+                #expect(name.contains(/(?:Platform|\+Linux|\+Darwin)\.swift$/) || exceptions.contains(name), "\(name)")
+            }
+        }
+        #expect(count > 10)
+    }
+
     private static func plugins() throws -> [String] {
         let names = try FileManager.default.contentsOfDirectory(
             atPath: projectFolder.appendingPathComponent("Plugins").path)
@@ -62,14 +79,14 @@ import Testing
 
     /// The text of all Swift files in a folder, without comments.
     private static func code(below folder: String, except part: String? = nil) throws -> String {
-        let files = FileManager.default.enumerator(
-            at: projectFolder.appendingPathComponent(folder), includingPropertiesForKeys: nil)?.compactMap {
-                $0 as? URL
-            }
-        return try (files ?? []).filter {
-            $0.pathExtension == "swift" && !(part.map($0.pathComponents.contains) ?? false)
-        }.map {
+        try self.files(below: folder).filter { !(part.map($0.pathComponents.contains) ?? false) }.map {
             try String(contentsOf: $0, encoding: .utf8).replacing(/\/\/[^\n]*/, with: "")
         }.joined(separator: "\n")
+    }
+
+    private static func files(below folder: String) -> [URL] {
+        let found = FileManager.default.enumerator(
+            at: projectFolder.appendingPathComponent(folder), includingPropertiesForKeys: nil)
+        return (found?.compactMap { $0 as? URL } ?? []).filter { $0.pathExtension == "swift" }
     }
 }

@@ -9,7 +9,8 @@ let roundCount = 9
 /// Reports that run before all other measurements, while the process has no threads except the measured ones.
 let firstReports: [Report] = [.idleStreams]
 let comparisons: [Comparison] = [
-    .deliveries, .unobservedUpdates, .reading, .smallReading, .runLoopReading, .boundPair,
+    .deliveries, .unobservedUpdates, .reading, .smallReading, .runLoopReading, .boundPair, .observedReading,
+    .observedOpening,
 ]
 let reports: [Report] = [.stalledSources, .eventLatency]
 

@@ -34,6 +34,9 @@ public final class BlobReader {
     /// The offset of the next byte of the stream, from the start of the blob.
     private var streamOffset: Int64
 
+    /// The reading of the source, if it is observed.
+    private var activity: BlobActivity?
+
     /// The offset at which the activity is next told how far reading has come.
     private var reportOffset = Int64.max
 
@@ -44,14 +47,16 @@ public final class BlobReader {
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64, matching validator: BlobValidator?,
         context: BlobContext
     ) throws(BlobError) {
-        let context = context.beginning(.read, of: source, at: byteOffset)
-        let opening = BlobOpening(at: byteOffset, matching: validator, context: context)
+        let own = context.beginning(.read, of: source, at: byteOffset)
+        let activity = own.activity === context.activity ? nil : own.activity
+        let opening = BlobOpening(at: byteOffset, matching: validator, context: own)
         do {
             try self.init(source, opening) { try source.makeBody(opening) }
         } catch {
-            context.activity?.end(error)
+            activity?.end(error)
             throw error
         }
+        self.activity = activity
         if let activity { self.reportOffset = activity.byteOffset + BlobActivity.progressByteCount }
     }
 
@@ -514,9 +519,6 @@ public final class BlobReader {
         self.endActivity(error)
         return error
     }
-
-    /// The reading of the source, if it is observed. A reader without a source shares the context of the one over it.
-    private var activity: BlobActivity? { self.source == nil ? nil : self.context.activity }
 
     private func reportProgress() {
         self.activity?.advance(read: self.streamOffset - (self.activity?.byteOffset ?? 0))

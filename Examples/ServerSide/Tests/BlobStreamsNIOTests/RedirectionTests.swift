@@ -68,7 +68,7 @@ import Testing
             var response: HTTPClientResponse?
             while response == nil, attempts < 5 {
                 attempts += 1
-                do {
+                do throws(BlobError) {
                     response = try await client.upload(gzip, as: request)
                 } catch {
                     #expect(error.code == .refused && error.isTransient, "\(error)")
