@@ -150,8 +150,8 @@ extension BlobContext {
     package func beginning(
         _ kind: BlobActivity.Kind, of source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0
     ) -> BlobContext {
-        // A layer that stands for its base is not one of its own.
-        guard let activity, (source as? any ForwardingSource)?.base.layerName != source.layerName else { return self }
+        // A layer that stands for its base.
+        guard let activity, !(source is ReadAheadSource) else { return self }
         let locator = source.locator
         var context = self
         context.activity = activity.begin(kind, source.layerName, scheme: locator?.scheme, at: byteOffset) {

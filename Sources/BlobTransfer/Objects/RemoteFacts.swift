@@ -83,6 +83,9 @@ struct RemoteFacts: Equatable {
             let stated = other.info.digests.filter { ($0.algorithm, $0.origin) == (digest.algorithm, digest.origin) }
             guard stated.isEmpty || stated.contains(digest) else { return false }
         }
+        // Servers mark the tag of a file that was just written as weak, and later remove the mark: the two match by the
+        // weak comparison (RFC 9110, section 8.8.3.2).
+        if let tag, tag.hasPrefix("W/"), tag.dropFirst(2) == other.tag ?? "" { return true }
         // A weak validator includes the length.
         let areAlike = (count == nil) == (otherCount == nil)
         if let validator, validator.isStrong || areAlike { return validator == otherValidator }
