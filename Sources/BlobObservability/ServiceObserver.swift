@@ -10,6 +10,7 @@ struct ServiceObserver: BlobActivityObserver {
     private let log: ActivityLog?
     private let metrics: ActivityMetrics?
     private let tracer: any Tracer
+    let isRecording: Bool
 
     init(logger: Logger?, metrics: any MetricsFactory, tracer: any Tracer) {
         self.log = logger.map { logger in
@@ -25,6 +26,7 @@ struct ServiceObserver: BlobActivityObserver {
         }
         self.metrics = metrics is NOOPMetricsHandler ? nil : ActivityMetrics(factory: metrics)
         self.tracer = tracer
+        self.isRecording = logger != nil || self.metrics != nil || !(tracer is NoOpTracer)
     }
 
     func begin(_ activity: BlobActivity) -> (any Sendable)? {

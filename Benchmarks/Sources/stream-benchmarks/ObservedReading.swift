@@ -17,9 +17,9 @@ extension Comparison {
         func round(_ context: BlobContext, _ count: Int) throws {
             let source = FileSource(url: URL(filePath: try FileToRead.path()))
             for index in 0..<count {
-                precondition(
-                    try source.slice(Int64(index % 64) << 16..<(Int64(index % 64) + 1) << 16)
-                        .data(upTo: 1 << 16, context: context).count == 1 << 16)
+                let start = Int64(index % 64) << 16
+                let data = try source.slice(start..<start + 1 << 16).data(upTo: 1 << 16, context: context)
+                precondition(data.count == 1 << 16)
             }
         }
         return Comparison(

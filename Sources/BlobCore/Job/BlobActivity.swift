@@ -32,6 +32,7 @@ package final class BlobActivity: Sendable {
     private let makeSubject: @Sendable () -> String?
     private let scheme: String?
     private let observer: any BlobActivityObserver
+    package let isRecording: Bool
     private let start = CompactInstant.now
     private let contents = Locked(State())
 
@@ -48,7 +49,7 @@ package final class BlobActivity: Sendable {
         _ observer: any BlobActivityObserver, _ subject: @escaping @Sendable () -> String?
     ) {
         (self.kind, self.name, self.scheme, self.byteOffset, self.parent) = (kind, name, scheme, byteOffset, parent)
-        (self.observer, self.makeSubject) = (observer, subject)
+        (self.observer, self.isRecording, self.makeSubject) = (observer, observer.isRecording, subject)
     }
 
     /// Begins a part of this activity.
@@ -112,6 +113,8 @@ package final class BlobActivity: Sendable {
 
 /// Observes the activities of jobs. Called on the threads of the job, which it must not block.
 package protocol BlobActivityObserver: Sendable {
+    /// False if nothing is done with what is observed; parts of a job then have no activities of their own. Constant.
+    var isRecording: Bool { get }
     /// Returns what the observer keeps with an activity that begins.
     func begin(_ activity: BlobActivity) -> (any Sendable)?
     func report(_ event: BlobEvent, in activity: BlobActivity)
@@ -122,6 +125,8 @@ package protocol BlobActivityObserver: Sendable {
 }
 
 extension BlobActivityObserver {
+    package var isRecording: Bool { true }
+
     package func requestFields(of activity: BlobActivity) -> [(name: String, value: String)] { [] }
 }
 
@@ -133,14 +138,14 @@ extension BlobContext {
     }
 
     /// True if events are reported to anyone.
-    package var isObserved: Bool { self.eventSink != nil || self.activity != nil }
+    package var isObserved: Bool { self.eventSink != nil || self.activity?.isRecording == true }
 
     /// Returns this context for a part of the job, which has begun.
     package func beginning(
         _ kind: BlobActivity.Kind, _ name: @autoclosure () -> String, scheme: @autoclosure () -> String?,
         of subject: @escaping @Sendable () -> String?
     ) -> BlobContext {
-        guard let activity else { return self }
+        guard let activity, activity.isRecording else { return self }
         var context = self
         context.activity = activity.begin(kind, name(), scheme: scheme(), of: subject)
         return context
@@ -150,8 +155,9 @@ extension BlobContext {
     package func beginning(
         _ kind: BlobActivity.Kind, of source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0
     ) -> BlobContext {
-        // A layer that stands for its base.
-        guard let activity, !(source is ReadAheadSource) else { return self }
+        guard let activity, activity.isRecording else { return self }
+        // This layer stands for its base.
+        if kind == .read, source is ReadAheadSource { return self }
         let locator = source.locator
         var context = self
         context.activity = activity.begin(kind, source.layerName, scheme: locator?.scheme, at: byteOffset) {

@@ -45,7 +45,7 @@ extension TransferRequest {
 
     private func observed(_ context: BlobContext) -> TransferRequest {
         var request = self
-        request.activity = context.activity
+        request.activity = RequestJob(context).activity
         return request
     }
 

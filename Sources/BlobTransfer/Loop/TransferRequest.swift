@@ -48,7 +48,10 @@ struct RequestJob: Sendable {
 
     init() {}
 
-    init(_ context: BlobContext) { (self.idleLimit, self.activity) = (context.idleLimit, context.activity) }
+    init(_ context: BlobContext) {
+        self.idleLimit = context.idleLimit
+        self.activity = context.activity?.isRecording == true ? context.activity : nil
+    }
 }
 
 extension TransferRequest {
