@@ -16,7 +16,7 @@ HEADER_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev li
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio nio-moto draft-check fetch-kills fetch-power-cuts s3-check s3-kills form-check test-check picker-check serve-check zip-check spark-check spark-test link-check api-check setup archives \
-  release install dist deb deb-check docs benchmark benchmark-check clean
+  release install dist deb deb-check reproduce-check darwin-check docs benchmark benchmark-check clean
 
 all: release
 
@@ -318,6 +318,28 @@ deb: release
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/deb $(PACKAGES)/deb $(VERSION) $(PACKAGES)
 
 # Installs the package and its dependencies in an empty root, runs the programs there, and removes the package.
+# Type-checks the branches for Darwin on Linux, with a stand-in for Darwin's C library: those of the modules that use
+# neither Objective-C nor other packages.
+DARWIN_STUB := $(CURDIR)/Tests/DarwinStub/CDarwinStub
+darwin-check: setup
+	mkdir -p .build-darwin/stub
+	swiftc -emit-module -module-name Darwin -swift-version 6 -I $(DARWIN_STUB) Tests/DarwinStub/Darwin.swift \
+	  -emit-module-path .build-darwin/stub/Darwin.swiftmodule
+	for target in ArchiveSource BlobExtraction BlobReceiving BlobStreamsTesting S3Source; do \
+	  swift build --disable-default-traits --scratch-path .build-darwin --target $$target \
+	    -Xswiftc -I$(CURDIR)/.build-darwin/stub -Xswiftc -I$(DARWIN_STUB) -Xcc -I$(DARWIN_STUB) || exit 1; \
+	done
+
+# Builds the packages of the last commit twice, in different folders, and compares them.
+reproduce-check: setup
+	rm -rf .build-twice
+	for folder in one another; do \
+	  git clone -q . .build-twice/$$folder && $(MAKE) -C .build-twice/$$folder dist deb || exit 1; \
+	done
+	for file in .build-twice/one/$(PACKAGES)/*.gz .build-twice/one/$(PACKAGES)/*.deb; do \
+	  cmp $$file .build-twice/another/$(PACKAGES)/$${file##*/} || exit 1; \
+	done
+
 deb-check: deb
 	Tests/check_deb.py $(PACKAGES)/blobstreams_$(VERSION)_$(shell dpkg --print-architecture).deb
 

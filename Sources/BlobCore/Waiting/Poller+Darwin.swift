@@ -59,7 +59,7 @@ struct Poller: Sendable {
     }
 
     /// Ends the current wait, or the next one.
-    func wake() { _ = self.change(0, EVFILT_USER, 0, filterFlags: NOTE_TRIGGER) }
+    func wake() { _ = self.change(0, EVFILT_USER, 0, filterFlags: UInt32(NOTE_TRIGGER)) }
 
     private func change(
         _ identifier: UInt, _ filter: CInt, _ flags: CInt, filterFlags: UInt32 = 0, tag: UInt64 = 0

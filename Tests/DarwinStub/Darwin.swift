@@ -1,0 +1,19 @@
+// A stand-in for the module of Darwin's C library: that of Linux, and what differs. With it, the branches for Darwin can
+// be type-checked on Linux, except those that use Objective-C. It is not linked.
+@_exported public import CDarwinStub
+@_exported public import Glibc
+
+extension stat {
+    public var st_mtimespec: timespec { self.st_mtim }
+    public var st_ctimespec: timespec { self.st_ctim }
+    public var st_atimespec: timespec { self.st_atim }
+}
+
+public let RLIMIT_NOFILE: CInt = 8
+public func getrlimit(_ resource: CInt, _ limit: UnsafeMutablePointer<rlimit>) -> CInt { -1 }
+public func setrlimit(_ resource: CInt, _ limit: UnsafePointer<rlimit>) -> CInt { -1 }
+
+public func pthread_create(
+    _ thread: UnsafeMutablePointer<pthread_t?>, _ attributes: UnsafePointer<pthread_attr_t>?,
+    _ start: @convention(c) (UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?, _ argument: UnsafeMutableRawPointer?
+) -> CInt { -1 }
