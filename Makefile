@@ -58,7 +58,8 @@ archives:
 	    path=$$(g++ -print-file-name=$$name); \
 	    case $$path in /*) ln -sf $$path $(ARCHIVES)/;; esac; \
 	  done; \
-	  .ci/icu $(RESOURCES)_static/linux/lib_FoundationICU.a $(ARCHIVES)/icu.o > $(ARCHIVES)/icu || exit 1; \
+	  symbol=$$(.ci/icu $(RESOURCES)_static/linux/lib_FoundationICU.a $(ARCHIVES)/icu.o) || exit 1; \
+	  echo $$symbol > $(ARCHIVES)/icu; \
 	fi
 
 release: setup archives
@@ -307,8 +308,9 @@ dist: release
 	strip $(PACKAGES)/$(NAME)/bin/*
 	install -m 644 README.md CHANGELOG.md $(PACKAGES)/$(NAME)
 	.ci/notices .build/checkouts > $(PACKAGES)/$(NAME)/LICENSES
-	tar -C $(PACKAGES) --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$(COMMIT_TIME) --sort=name -c $(NAME) \
-	  | gzip -9n > $(PACKAGES)/$(NAME).tar.gz
+	tar -C $(PACKAGES) --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$(COMMIT_TIME) --sort=name \
+	  -cf $(PACKAGES)/$(NAME).tar $(NAME)
+	gzip -9nf $(PACKAGES)/$(NAME).tar
 	@echo $(PACKAGES)/$(NAME).tar.gz
 
 deb deb-check: DEBIAN_PACKAGES += dpkg-dev
@@ -317,7 +319,6 @@ deb: release
 	$(MAKE) -o release install DESTDIR=$(PACKAGES)/deb PREFIX=/usr
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/deb $(PACKAGES)/deb $(VERSION) $(PACKAGES)
 
-# Installs the package and its dependencies in an empty root, runs the programs there, and removes the package.
 # Type-checks the branches for Darwin on Linux, with a stand-in for Darwin's C library: those of the modules that use
 # neither Objective-C nor other packages.
 DARWIN_STUB := $(CURDIR)/Tests/DarwinStub/CDarwinStub
@@ -340,6 +341,7 @@ reproduce-check: setup
 	  cmp $$file .build-twice/another/$(PACKAGES)/$${file##*/} || exit 1; \
 	done
 
+# Installs the package and its dependencies in an empty root, runs the programs there, and removes the package.
 deb-check: deb
 	Tests/check_deb.py $(PACKAGES)/blobstreams_$(VERSION)_$(shell dpkg --print-architecture).deb
 

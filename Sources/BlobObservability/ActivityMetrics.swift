@@ -5,22 +5,30 @@ import CoreMetrics
 
 /// Counts what jobs do.
 struct ActivityMetrics: Sendable {
-    let factory: any MetricsFactory
+    private let factory: any MetricsFactory
+    private let openReaders: Meter
+    private let threads: Meter
+
+    init(factory: any MetricsFactory) {
+        self.factory = factory
+        self.openReaders = Meter(label: "blob.readers.open", factory: factory)
+        self.threads = Meter(label: "blob.pool.threads", factory: factory)
+    }
 
     func begin(_ activity: BlobActivity) {
-        if activity.kind == .read { self.meter("blob.readers.open").increment() }
-        self.meter("blob.pool.threads").set(BlockingPool.threadCount)
+        if activity.kind == .read { self.openReaders.increment() }
+        self.threads.set(BlockingPool.threadCount)
     }
 
     func advance(_ activity: BlobActivity, read: Int64, sent: Int64) {
         let isRequest = activity.kind == .request
-        let dimensions = [("scheme", activity.origin)] + (isRequest ? [] : [("layer", activity.name)])
+        let dimensions = [("scheme", activity.origin)] + (isRequest ? [] : [("layer", Self.layer(of: activity))])
         if read > 0 { self.count(isRequest ? "blob.received.bytes" : "blob.read.bytes", by: read, dimensions) }
         if sent > 0 { self.count("blob.sent.bytes", by: sent, dimensions) }
     }
 
     func report(_ event: BlobEvent, in activity: BlobActivity) {
-        let layer = [("layer", activity.name)]
+        let layer = [("layer", Self.layer(of: activity))]
         switch event.kind {
         case .invalidated: self.count("blob.changes", layer)
         case .recovering: self.count("blob.retries", layer)
@@ -39,15 +47,16 @@ struct ActivityMetrics: Sendable {
     }
 
     func end(_ activity: BlobActivity, _ error: BlobError?) {
+        self.threads.set(BlockingPool.threadCount)
         switch activity.kind {
-        case .read: self.meter("blob.readers.open").decrement()
+        case .read: self.openReaders.decrement()
         case .request: self.endRequest(activity, error)
         case .upload, .download:
             self.time("blob.\(activity.kind).duration", activity.duration, [("error", Self.text(error))])
         case .job: break
         }
         if let error, activity.kind != .request {
-            self.count("blob.errors", [("layer", activity.name), ("error", Self.text(error))])
+            self.count("blob.errors", [("layer", Self.layer(of: activity)), ("error", Self.text(error))])
         }
     }
 
@@ -58,6 +67,10 @@ struct ActivityMetrics: Sendable {
         self.count("blob.requests", outcome)
         self.time("http.client.request.duration", request.duration, outcome)
         if let time = state.timeToFirstByte { self.time("blob.first_byte.duration", time, dimensions) }
+    }
+
+    private static func layer(of activity: BlobActivity) -> String {
+        activity.kind == .upload ? "upload" : activity.name
     }
 
     private static func text(_ error: BlobError?) -> String { error.map { "\($0.code)" } ?? "" }
@@ -71,7 +84,5 @@ struct ActivityMetrics: Sendable {
     private func time(_ label: String, _ duration: Duration, _ dimensions: [(String, String)]) {
         Timer(label: label, dimensions: dimensions, factory: self.factory).recordSeconds(duration.timeInterval)
     }
-
-    private func meter(_ label: String) -> Meter { Meter(label: label, factory: self.factory) }
 }
 #endif

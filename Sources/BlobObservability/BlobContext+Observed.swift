@@ -13,9 +13,9 @@ extension BlobContext {
     /// let digest = try await source.digest(CryptoDigest.sha256, context: context)
     /// ```
     ///
-    /// Each upload, each download, each reading of a layer and each request becomes a span
+    /// Each upload by `BlobTransfer` and `S3Source`, each download, each reading of a layer and each request becomes a span
     /// within the one over it; requests carry the fields by which the server continues the trace, such as
-    /// `traceparent`. Neither logs nor metrics nor spans contain a password, a signature or the query of a URL. The
+    /// `traceparent`. Neither logs nor metrics nor spans contain a password, a signature or the query of a server's URL. The
     /// article *Logs, metrics and traces* lists the names.
     ///
     /// - Parameters:
@@ -44,6 +44,9 @@ extension BlobActivity {
     /// The span of the activity; the whole job has none.
     var span: (any Span)? { self.attachment as? any Span }
 
-    var serviceContext: ServiceContext? { self.span?.context ?? self.attachment as? ServiceContext }
+    /// The context with the span; while the activity begins, that of the one over it.
+    var serviceContext: ServiceContext? {
+        self.span?.context ?? self.attachment as? ServiceContext ?? self.parent?.serviceContext
+    }
 }
 #endif

@@ -72,8 +72,7 @@ struct ServiceObserver: BlobActivityObserver {
         guard let context = activity.serviceContext else { return [] }
         var fields: [(name: String, value: String)] = []
         self.tracer.inject(context, into: &fields, using: FieldInjector())
-        // A field with a line break would end the head of the request.
-        return fields.filter { field in !"\(field)".unicodeScalars.contains { $0.value < 0x20 } }
+        return fields
     }
 }
 
@@ -85,9 +84,9 @@ private struct FieldInjector: Injector {
 
 extension SpanAttributes {
     fileprivate mutating func describe(_ activity: BlobActivity) {
-        self["blob.layer"] = activity.name
+        if activity.kind != .upload { self["blob.layer"] = activity.name }
         if let subject = activity.subject { self["blob.locator"] = subject }
-        self["blob.offset"] = activity.byteOffset
+        if activity.kind == .read { self["blob.offset"] = activity.byteOffset }
     }
 
     /// Sets the attributes of a request, with the names of OpenTelemetry's semantic conventions for HTTP spans.
@@ -106,7 +105,9 @@ extension SpanAttributes {
         if state.readByteCount > 0 {
             self[isRequest ? "http.response.body.size" : "blob.bytes"] = state.readByteCount
         }
-        if state.sentByteCount > 0 { self["http.request.body.size"] = state.sentByteCount }
+        if state.sentByteCount > 0 {
+            self[isRequest ? "http.request.body.size" : "blob.sent"] = state.sentByteCount
+        }
         if let status = state.status { self["http.response.status_code"] = Int64(status) }
         if let time = state.timeToFirstByte { self["blob.first_byte"] = time.timeInterval }
         if let error {

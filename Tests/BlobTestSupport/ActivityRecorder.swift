@@ -41,7 +41,7 @@ package struct ActivityRecorder: BlobActivityObserver {
     }
 
     package func requestFields(of activity: BlobActivity) -> [(name: String, value: String)] {
-        [("traceparent", "00-\(activity.name)")]
+        [("traceparent", "00-\(activity.name)"), ("bad", "1\r\nsmuggled: 2")]
     }
 
     package init() {}

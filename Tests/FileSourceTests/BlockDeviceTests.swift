@@ -5,8 +5,9 @@ import FileSource
 import Foundation
 import Testing
 
-/// Block devices, where this process may make one over a file: as root on Linux.
-@Suite(.enabled(if: LoopDevice.isAvailable)) struct BlockDeviceTests {
+/// Block devices, where this process may make one over a file: as root on Linux. One at a time: a device that one test
+/// gives back would be the next that another one gets.
+@Suite(.serialized, .enabled(if: LoopDevice.isAvailable)) struct BlockDeviceTests {
     private let bytes = Data((0..<70_144).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
 
     @Test func aDeviceHasALengthAndRandomAccess() throws {

@@ -60,6 +60,17 @@ import Testing
             events.contains { $0.0.kind == .recovering && $0.0.attempt == 1 }, "\(events.map { ($0.0.kind, $0.of) })")
         #expect(events.contains { $0.0.kind == .recovered })
         #expect(!"\(ended)".contains("s3cret"))
+
+        // Handed over to a layer that reads on another thread, or in place, a reading goes on.
+        let other = ActivityRecorder()
+        let ahead = ReadAheadSource(try registry.source(for: locator, context: built))
+        context.activity = other.context.activity
+        let byteCount = try readAll(ahead.open(at: 4_500_000, context: context)).count
+        // Readers are closed on the threads that read.
+        while other.begun.withLock({ $0 }) > other.ended.withLock({ $0.count }) { sched_yield() }
+        let decoded = other.ended.withLock { $0.filter { $0.name == "GzipSource" } }
+        #expect(decoded.map(\.state.readByteCount) == [Int64(byteCount)], "\(decoded)")
+        #expect(server.requests.allSatisfy { $0.fields["bad"] == nil && $0.fields["smuggled"] == nil })
     }
 
     /// Long before its end, an observer knows how far a reader has come.

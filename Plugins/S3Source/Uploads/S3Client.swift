@@ -122,7 +122,7 @@ struct S3Client: Sendable {
         if let onProgress { request.onProgress = { sent, _ in onProgress(sent) } }
         let secrets = SentSecrets([url.text], fields, service.settings)
         do throws(BlobError) {
-            let response = try await self.uploader.upload(
+            let response = try await self.uploader.send(
                 body, with: request, matching: validator, context: self.context)
             return Answer(head: response.head, body: Array(response.body), secrets: secrets)
         } catch {

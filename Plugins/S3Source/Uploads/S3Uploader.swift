@@ -145,7 +145,9 @@ public struct S3Uploader: Sendable {
         let address = try Self.address(locator)
         try self.validate()
         return try await context.cancelledWithTask { (context) async throws(BlobError) in
-            try await S3UploadJob(self, source, address, context).run()
+            try await context.beginningUpload("PUT", printableURL(locator)).ending {
+                (context) async throws(BlobError) in try await S3UploadJob(self, source, address, context).run()
+            }
         }
     }
 

@@ -52,15 +52,15 @@ package struct ActivityLog: BlobActivityObserver {
         if state.sentByteCount > 0 { fields.append(("sent", state.sentByteCount)) }
         if let status = state.status { fields.append(("status", status)) }
         if let time = state.timeToFirstByte { fields.append(("first_byte", time.rounded)) }
-        if let error { fields.append(("error", "\(error.code): \(error.message)")) }
+        if let error { fields.append(("reason", "\(error.code): \(error.message)")) }
         self.write(level, "\(activity.kind) \(error == nil ? "ended" : "failed")", fields, activity)
     }
 
     private static func fields(of activity: BlobActivity) -> [Field] {
-        let isRequest = activity.kind == .request
-        var fields: [Field] = [(isRequest ? "method" : "layer", activity.name)]
-        if let subject = activity.subject { fields.append((isRequest ? "url" : "locator", subject)) }
-        if isRequest || activity.kind == .read { fields.append(("offset", activity.byteOffset)) }
+        let isHTTP = activity.kind == .request || activity.kind == .upload
+        var fields: [Field] = [(isHTTP ? "method" : "layer", activity.name)]
+        if let subject = activity.subject { fields.append((isHTTP ? "url" : "locator", subject)) }
+        if activity.kind == .request || activity.kind == .read { fields.append(("offset", activity.byteOffset)) }
         return fields
     }
 }
@@ -75,11 +75,11 @@ extension BlobEvent {
     fileprivate var entry: (ActivityLog.Level, String)? {
         switch self.kind {
         case .invalidated: (.notice, "the content changed")
-        case .recovering: (.notice, "an attempt failed, another follows")
+        case .recovering: (.notice, "an attempt failed and will be repeated")
         case .recovered: (.notice, "an attempt succeeded after a failure")
         case .indexBuilt: (.info, "an index was built")
         case .indexUsed: (.debug, "an index is used")
-        case .cacheUsed: (.debug, "bytes are there without a request")
+        case .cacheUsed: (.debug, "bytes were served without a request")
         case .waitingForThread: (.notice, "a call waits for a thread")
         case .helperStarted where self.value == 0: (.debug, "a helper process was started")
         case .helperStarted: (.warning, "a helper process was started that the system does not confine completely")

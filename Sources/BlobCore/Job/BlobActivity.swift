@@ -98,7 +98,10 @@ package final class BlobActivity: Sendable {
             state.sentByteCount = max(sent ?? 0, old.1)
             return (state.readByteCount - old.0, state.sentByteCount - old.1)
         }
-        if newRead > 0 || newSent > 0 { self.observer.advance(self, read: newRead, sent: newSent) }
+        guard newRead > 0 || newSent > 0 else { return }
+        self.observer.advance(self, read: newRead, sent: newSent)
+        // An upload has sent what its requests have, also those that failed.
+        if let parent, parent.kind == .upload { parent.contents.withLock { $0.sentByteCount += newSent } }
     }
 
     /// Ends the activity; later calls have no effect.
@@ -156,12 +159,12 @@ extension BlobContext {
         _ kind: BlobActivity.Kind, of source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0
     ) -> BlobContext {
         guard let activity, activity.isRecording else { return self }
-        // This layer stands for its base.
-        if kind == .read, source is ReadAheadSource { return self }
+        if kind == .read, (source as? any ForwardingSource)?.standsForBase == true { return self }
         let locator = source.locator
         var context = self
         context.activity = activity.begin(kind, source.layerName, scheme: locator?.scheme, at: byteOffset) {
-            locator?.description
+            // The text of a data URL is its content.
+            locator.map { $0.scheme.hasSuffix("data") ? "\($0.scheme):" : $0.description }
         }
         return context
     }

@@ -235,6 +235,7 @@ package struct ReadAheadSource: ForwardingSource, NamedLayer {
     }
 
     package var layer: String { self.base.layerName }
+    package var standsForBase: Bool { true }
 
     package var traits: BlobTraits { self.base.traits.union(.neverBlocks) }
     package var locator: BlobLocator? { self.base.locator }

@@ -44,6 +44,9 @@ package protocol ForwardingSource: BlobInputStreamDataSource {
     /// Returns the info of the layer, given the info of the base.
     func info(over base: BlobInfo) throws -> BlobInfo
 
+    /// True for a layer that opens a reader of its base and is observed as that; false by default.
+    var standsForBase: Bool { get }
+
     /// Returns the inspector of the bytes that pass; nil for a layer that returns the body of its base.
     func inspector(_ opening: BlobOpening) -> (any BlobInspector)?
 }
@@ -51,6 +54,7 @@ package protocol ForwardingSource: BlobInputStreamDataSource {
 extension ForwardingSource {
     package func traits(over base: BlobTraits) -> BlobTraits { base }
     package func info(over base: BlobInfo) throws -> BlobInfo { base }
+    package var standsForBase: Bool { false }
     package func inspector(_ opening: BlobOpening) -> (any BlobInspector)? { nil }
 
     /// The traits of the base, unless the layer has others.

@@ -56,8 +56,7 @@ public final class BlobReader {
             activity?.end(error)
             throw error
         }
-        self.activity = activity
-        if let activity { self.reportOffset = activity.byteOffset + BlobActivity.progressByteCount }
+        if let activity { self.observe(activity) }
     }
 
     /// Opens a reader of a body, for a layer of the same source over it; that layer adds the context to errors.
@@ -283,14 +282,16 @@ public final class BlobReader {
     /// Frees the resources of the reader; later reads throw ``BlobError/Code/closed``. May be called twice.
     public func close() {
         if case .closed = self.phase { return }
+        self.endActivity()
         let stream = self.takeStream().stream
         stream.close()
     }
 
     /// Hands over the stream without closing it, and closes this reader.
     func takeStream() -> StartedStream {
-        let stream = StartedStream(stream: self.stream, byteOffset: self.streamOffset, heldBytes: self.heldBytes)
-        self.endActivity()
+        let stream = StartedStream(
+            stream: self.stream, byteOffset: self.streamOffset, heldBytes: self.heldBytes,
+            activity: self.activity.take())
         self.phase = .closed
         (self.stream, self.lateStream, self.heldBytes) = (ClosedStream(), nil, nil)
         self.changeWait { $0.close() }
@@ -344,6 +345,7 @@ public final class BlobReader {
         }
         (self.stream, self.streamOffset, self.heldBytes) = (started.stream, started.byteOffset, started.heldBytes)
         self.lateStream = started.stream as? any LateStream
+        if let activity = started.activity { self.observe(activity) }
         self.bytesToSkip.remainingByteCount = offset - started.byteOffset + heldByteCount
     }
 
@@ -520,15 +522,23 @@ public final class BlobReader {
         return error
     }
 
+    /// Continues an activity; one that this reader has would end with it.
+    private func observe(_ activity: BlobActivity) {
+        self.endActivity()
+        self.activity = activity
+        self.reportProgress()
+    }
+
     private func reportProgress() {
-        self.activity?.advance(read: self.streamOffset - (self.activity?.byteOffset ?? 0))
-        self.reportOffset = self.streamOffset + BlobActivity.progressByteCount
+        guard let activity else { return }
+        activity.advance(read: self.streamOffset - activity.byteOffset)
+        let (offset, overflows) = self.streamOffset.addingReportingOverflow(BlobActivity.progressByteCount)
+        self.reportOffset = overflows ? .max : offset
     }
 
     private func endActivity(_ error: BlobError? = nil) {
-        guard let activity = self.activity else { return }
         self.reportProgress()
-        activity.end(error)
+        self.activity.take()?.end(error)
     }
 
     private func inContext(_ error: any Error, _ operation: String) -> BlobError {

@@ -20,6 +20,8 @@ package struct StartedStream {
     let byteOffset: Int64
     /// Bytes that were already taken from the stream: the bytes just before ``byteOffset``.
     var heldBytes: BlobBytes?
+    /// The reading of the stream so far, if it is observed, which continues.
+    var activity: BlobActivity?
 }
 
 extension BlobBody {

@@ -8,6 +8,7 @@ struct SerialSource: ForwardingSource, NamedLayer {
     init(_ base: any BlobInputStreamDataSource) { self.base = base }
 
     var layer: String { self.base.layerName }
+    var standsForBase: Bool { true }
 
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let reader = try self.lock.withLock(opening.context) { try self.base.open(opening) }

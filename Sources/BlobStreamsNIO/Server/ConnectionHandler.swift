@@ -85,7 +85,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if event as? ChannelEvent == .inputClosed { self.handle(.end, context) }
         if event is ServerIsDraining {
             (self.isDraining, self.staysOpen) = (true, false)
-            if case .awaitingHead = self.phase, !self.drain.isInRequest { self.endConnection(context) }
+            if case .awaitingHead = self.phase, !self.drain.isInRequest {
+                self.phase = .refused
+                self.linger(for: Self.briefLingerTime, context)
+            }
         }
         context.fireUserInboundEventTriggered(event)
     }

@@ -57,14 +57,22 @@ public struct HTTPServer: Sendable {
 
         /// Stops accepting connections, and closes each open one after the response to its current request.
         public func drain() {
+            for channel in self.connections.drain() {
+                channel.pipeline.fireUserInboundEventTriggered(ServerIsDraining())
+            }
             self.close()
-            for channel in self.connections.all { channel.pipeline.fireUserInboundEventTriggered(ServerIsDraining()) }
         }
 
-        /// Returns once the server and all its connections are closed, as after ``drain()``.
+        /// Returns once the server and all its connections are closed, as after ``drain()``; closes them at once if the
+        /// task is cancelled.
         public func finished() async {
-            try? await self.channel.closeFuture.get()
-            for channel in self.connections.all { try? await channel.closeFuture.get() }
+            await withTaskCancellationHandler {
+                try? await self.channel.closeFuture.get()
+                while let channel = self.connections.first { try? await channel.closeFuture.get() }
+            } onCancel: {
+                self.close()
+                for channel in self.connections.drain() { channel.close(promise: nil) }
+            }
         }
     }
 
@@ -125,7 +133,8 @@ public struct HTTPServer: Sendable {
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let excess = connections.add(channel) - self.limits.maximumConnectionCount
+                    guard let count = connections.add(channel) else { return channel.close(promise: nil) }
+                    let excess = count - self.limits.maximumConnectionCount
                     guard excess <= Self.maximumBusyCount else { return channel.close(promise: nil) }
                     guard excess <= 0 else { return try channel.pipeline.syncOperations.addHandler(BusyHandler()) }
                     try self.addHandlers(to: channel)
@@ -158,17 +167,28 @@ struct ServerIsDraining {}
 
 /// The connections that a server has accepted and that are open.
 private final class OpenConnections: Sendable {
-    private let channels = Locked<[ObjectIdentifier: any Channel]>([:])
+    private let state = Locked((channels: [ObjectIdentifier: any Channel](), isDraining: false))
 
-    var all: [any Channel] { Array(self.channels.withLock { $0.values }) }
+    var first: (any Channel)? { self.state.withLock { $0.channels.values.first } }
 
-    /// Adds a connection until it is closed; returns the number of open connections.
-    func add(_ channel: any Channel) -> Int {
+    /// Adds a connection until it is closed.
+    ///
+    /// - Returns: The number of open connections; nil after ``drain()``, when no more are accepted.
+    func add(_ channel: any Channel) -> Int? {
         let id = ObjectIdentifier(channel)
-        channel.closeFuture.whenComplete { [channels] _ in channels.withLock { $0[id] = nil } }
-        return self.channels.withLock { channels in
-            channels[id] = channel
-            return channels.count
+        channel.closeFuture.whenComplete { [state] _ in state.withLock { $0.channels[id] = nil } }
+        return self.state.withLock { state in
+            guard !state.isDraining else { return nil }
+            state.channels[id] = channel
+            return state.channels.count
+        }
+    }
+
+    /// Accepts no more connections, and returns those that are open.
+    func drain() -> [any Channel] {
+        self.state.withLock { state in
+            state.isDraining = true
+            return Array(state.channels.values)
         }
     }
 }

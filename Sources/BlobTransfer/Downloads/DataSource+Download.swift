@@ -58,7 +58,9 @@ extension BlobInputStreamDataSource {
         precondition(url.isFileURL, "The URL must be a file URL.")
         let context = context.blocking.beginning(.download, of: self)
         return try context.ending { () throws(BlobError) in
-            try self.write(to: url.path, options, context)
+            let byteCount = try self.write(to: url.path, options, context)
+            context.activity?.advance(read: byteCount)
+            return byteCount
         }
     }
 

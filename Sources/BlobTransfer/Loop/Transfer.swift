@@ -64,6 +64,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     package func cancel() {
         try? self.assignedLoop.get().perform { loop in
             self.sink = nil
+            self.endExchange(BlobError(.cancelled, "The request was cancelled."))
             self.end(nil, loop)
         }
     }
@@ -111,7 +112,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
             let exchange = activity.beginRequest(
                 self.request.method, self.route.url.text, at: self.request.byteOffset)
             (self.exchange, self.receivedByteCount) = (exchange, 0)
-            fields += exchange.headerFields
+            if !self.route.hasLeftOrigin { fields += exchange.headerFields(beside: fields) }
         }
         handle.setHeaders(fields.map(\.line))
     }

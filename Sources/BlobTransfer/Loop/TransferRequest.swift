@@ -69,8 +69,14 @@ extension BlobActivity {
         self.begin(.request, method, scheme: originScheme(of: url), at: byteOffset) { printableURL(url) }
     }
 
-    /// The fields by which the server recognises the request as a part of the job.
-    var headerFields: [BlobHTTPField] { self.requestFields.map { BlobHTTPField($0.name, $0.value) } }
+    /// Returns the fields by which the server recognises the request as a part of the job: those that are valid, and
+    /// that the request does not have.
+    func headerFields(beside fields: [BlobHTTPField]) -> [BlobHTTPField] {
+        let names = Set(fields.map { $0.name.lowercased() })
+        return self.requestFields.map { BlobHTTPField($0.name, $0.value) }.filter { field in
+            !names.contains(field.name.lowercased()) && (try? field.validate(reserved: [], "")) != nil
+        }
+    }
 }
 
 private func originScheme(of url: String) -> String? { url.firstIndex(of: ":").map { url[..<$0].lowercased() } }

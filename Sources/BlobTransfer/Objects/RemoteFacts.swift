@@ -11,6 +11,9 @@ struct RemoteFacts: Equatable {
     /// The ETag, strong or weak.
     let tag: String?
 
+    /// The date of the last change, as stated.
+    private let date: String?
+
     /// The value for a condition that requires the object to be unchanged; nil if the head has neither a strong ETag
     /// nor a date.
     let condition: String?
@@ -49,7 +52,8 @@ struct RemoteFacts: Equatable {
         let tag = head.value(of: "etag").flatMap { Self.isTag($0) ? $0 : nil }
         let date = head.value(of: "last-modified").flatMap { $0.isEmpty ? nil : $0 }
         let strongTag = tag.flatMap { $0.hasPrefix("W/") ? nil : $0 }
-        (self.tag, self.condition, self.coding) = (tag, strongTag ?? date, head.contentCodings.last)
+        (self.tag, self.date) = (tag, date)
+        (self.condition, self.coding) = (strongTag ?? date, head.contentCodings.last)
         let validator: BlobValidator? =
             if let strongTag {
                 .strong(strongTag)
@@ -85,7 +89,9 @@ struct RemoteFacts: Equatable {
         }
         // Servers mark the tag of a file that was just written as weak, and later remove the mark: the two match by the
         // weak comparison (RFC 9110, section 8.8.3.2).
-        if let tag, tag.hasPrefix("W/"), tag.dropFirst(2) == other.tag ?? "" { return true }
+        if let tag, tag.hasPrefix("W/"), tag.dropFirst(2) == other.tag ?? "" {
+            return self.coding == other.coding && self.date == other.date
+        }
         // A weak validator includes the length.
         let areAlike = (count == nil) == (otherCount == nil)
         if let validator, validator.isStrong || areAlike { return validator == otherValidator }

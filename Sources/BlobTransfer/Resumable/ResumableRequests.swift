@@ -219,7 +219,7 @@ struct ResumableRequests: Sendable {
         if let version { request.fields.append(BlobHTTPField(Self.versionName, version)) }
         request.fields += fields.map { BlobHTTPField($0, $1) }
         if let onProgress { request.onProgress = { sent, _ in onProgress(sent) } }
-        return try await self.uploader.upload(source, with: request, matching: validator, context: self.context)
+        return try await self.uploader.send(source, with: request, matching: validator, context: self.context)
     }
 
     // MARK: Fields

@@ -89,7 +89,9 @@ public struct ResumableUploader: Sendable {
         _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
     ) async throws(BlobError) -> String {
         try await context.cancelledWithTask { (context) async throws(BlobError) in
-            try await self.repeatingUpload(source, context)
+            try await context.beginningUpload("resumable", self.request.printableURL).ending {
+                (context) async throws(BlobError) in try await self.repeatingUpload(source, context)
+            }
         }
     }
 

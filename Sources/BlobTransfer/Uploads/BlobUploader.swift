@@ -59,16 +59,20 @@ public struct BlobUploader: Sendable {
         matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()
     ) async throws(BlobError) -> BlobUploadResponse {
         try await context.cancelledWithTask { (context) async throws(BlobError) in
-            let context = context.beginning(
-                .upload, request.methodName, scheme: nil, of: { request.printableURL })
-            do throws(BlobError) {
-                let response = try await self.repeatingUpload(source, request, validator, context)
-                context.activity?.end()
-                return response
-            } catch {
-                context.activity?.end(error)
-                throw error
-            }
+            try await context.beginningUpload(request.methodName, request.printableURL)
+                .ending { (context) async throws(BlobError) in
+                    try await self.repeatingUpload(source, request, validator, context)
+                }
+        }
+    }
+
+    /// Does the same as ``upload(_:with:matching:context:)`` for a request that is a part of an upload.
+    package func send(
+        _ source: any BlobInputStreamDataSource, with request: BlobUploadRequest, matching validator: BlobValidator?,
+        context: BlobContext
+    ) async throws(BlobError) -> BlobUploadResponse {
+        try await context.cancelledWithTask { (context) async throws(BlobError) in
+            try await self.repeatingUpload(source, request, validator, context)
         }
     }
 
@@ -81,7 +85,10 @@ public struct BlobUploader: Sendable {
         while true {
             do throws(BlobError) {
                 let ending = try await self.attempt(source, &retryState, context)
-                if let response = try retryState.response(ending) { return response }
+                if let response = try retryState.response(ending) {
+                    if retryState.hasFailed { context.activity?.report(BlobEvent(.recovered)) }
+                    return response
+                }
             } catch {
                 try await context.sleep(for: try retryState.delay(after: error, context))
             }
@@ -114,6 +121,25 @@ public struct BlobUploader: Sendable {
 }
 
 extension BlobContext {
+    /// Returns this context for an upload, which has begun.
+    package func beginningUpload(_ method: String, _ url: String) -> BlobContext {
+        self.beginning(.upload, method, scheme: nil, of: { url })
+    }
+
+    /// Calls `body`, and ends the upload that has begun with this context.
+    package func ending<Result>(
+        _ body: (BlobContext) async throws(BlobError) -> Result
+    ) async throws(BlobError) -> Result {
+        do throws(BlobError) {
+            let result = try await body(self)
+            self.activity?.end()
+            return result
+        } catch {
+            self.activity?.end(error)
+            throw error
+        }
+    }
+
     /// The limits for waiting for a source's first byte. The read itself has the idle limit and throws a more precise
     /// error.
     var beginningContext: BlobContext {
@@ -141,6 +167,9 @@ struct UploadRetryState {
 
     /// The validator that the content must match, because every request must send the content of the first one.
     private(set) var validator: BlobValidator?
+
+    /// True after a failure.
+    var hasFailed: Bool { self.failures.count > 0 }
 
     /// True after a reused connection broke. The next request then uses a new connection.
     private(set) var needsNewConnection = false
@@ -197,7 +226,7 @@ struct UploadRetryState {
         guard error.operation == "write", self.isRepeatable else { throw error }
         let attempt = try self.failures.attempt(after: error, context)
         self.needsNewConnection = false
-        context.report(BlobEvent(attempt))
+        context.activity?.report(BlobEvent(attempt))
         self.request.onRetry?(error)
         self.request.onAttempt?(attempt)
         return attempt.delay

@@ -243,7 +243,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         self.setUpBody(handle)
         self.activity = self.job.activity?.beginRequest(self.upload.methodName, self.upload.url)
         handle.setHeaders(
-            self.upload.headerLines(self.info, byteCount: self.byteCount, self.activity?.headerFields ?? []))
+            self.upload.headerLines(
+                self.info, byteCount: self.byteCount, self.activity?.headerFields(beside: self.upload.fields) ?? []))
         // A connection whose server ignores `Expect` must not be treated as idle (RFC 9110, section 10.1.1).
         let timeout = min(Self.expectationTimeout, (self.idleLimit ?? Self.expectationTimeout * 2) / 2)
         handle.set(CURLOPT_EXPECT_100_TIMEOUT_MS, max(1, Int(timeout.timeInterval * 1000)))

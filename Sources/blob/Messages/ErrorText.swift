@@ -84,7 +84,7 @@ func report(_ error: BlobError) {
     error = error.suggestingSchemes(of: .standard)
     let text = ErrorText(error.remedy?.advice.map(error.adding) ?? error)
     if Verbosity.hasJSONLog {
-        let line = LogLine(level: .error, message: text.line, fields: [("error", text.fields)])
+        let line = LogLine(level: .error, message: text.line, fields: [("details", text.fields)])
         return ProgressLine.printLog(line.text(.json))
     }
     let details = Verbosity.isVerbose ? text.details.map { "blob:   \($0)\n" }.joined() : ""

@@ -25,7 +25,9 @@ struct LogLine {
         let fields = self.fields.compactMap { field in
             field.value.map { value in
                 let text = "\(value)"
-                return " \(field.name)=\(text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text)"
+                let isPlain = !text.isEmpty && !text.contains { " \"\\=".contains($0) }
+                let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+                return " \(field.name)=\(isPlain ? text : "\"\(escaped)\"")"
             }
         }
         return printable("\(time) \(self.level) \(self.message)\(fields.joined())") + "\n"

@@ -33,7 +33,7 @@ struct VerbosityOptions: ParsableArguments {
     @Option(
         help: .advanced(
             """
-            Print what is read, requested and tried again, from this level on; with --log-format json, from notice on.
+            Log reads, requests and retries at this level and above. Default: none; with --log-format json, notice.
             """))
     var logLevel: ActivityLog.Level?
 

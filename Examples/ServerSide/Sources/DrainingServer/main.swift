@@ -6,7 +6,7 @@ import Logging
 import ServiceLifecycle
 
 // Takes uploads into a folder until SIGTERM; then accepts no more connections, lets the uploads in progress finish, and
-// ends with status 0. A second signal, or half a minute, ends it at once.
+// ends with status 0. SIGINT, or half a minute, ends it at once.
 //
 // DrainingServer FOLDER [PORT]
 // curl -T film.mov http://127.0.0.1:PORT/film.mov
