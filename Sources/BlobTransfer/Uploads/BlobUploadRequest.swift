@@ -170,7 +170,7 @@ extension BlobUploadRequest: CustomStringConvertible, CustomReflectable {
     ///
     /// - Parameters:
     ///   - byteCount: The length of the body; nil if it is sent in chunks.
-    ///   - others: Further fields, such as those of a tracer.
+    ///   - others: Further fields, such as a tracer adds.
     func headerLines(_ info: BlobInfo, byteCount: Int64?, _ others: [BlobHTTPField]) -> [String] {
         var lines = (self.fields + others).map(\.line)
         func has(_ name: String) -> Bool { self.fields.contains { $0.name.lowercased() == name } }
