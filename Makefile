@@ -321,8 +321,8 @@ deb: release
 	$(MAKE) -o release install DESTDIR=$(PACKAGES)/deb PREFIX=/usr
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/deb $(PACKAGES)/deb $(VERSION) $(PACKAGES)
 
-# Type-checks the branches for Darwin on Linux, with a stand-in for Darwin's C library: those of the modules that use
-# neither Objective-C nor other packages.
+# Type-checks the code for Darwin on Linux against a stub of Darwin's C library. Covers the modules that use neither
+# Objective-C nor other packages.
 DARWIN_STUB := $(CURDIR)/Tests/DarwinStub/CDarwinStub
 darwin-check: setup
 	mkdir -p .build-darwin/stub

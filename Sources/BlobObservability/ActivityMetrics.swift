@@ -21,6 +21,8 @@ struct ActivityMetrics: Sendable {
     }
 
     func advance(_ activity: BlobActivity, read: Int64, sent: Int64) {
+        // The readers and the requests of a download count its bytes.
+        guard activity.kind != .download else { return }
         let isRequest = activity.kind == .request
         let dimensions = [("scheme", activity.origin)] + (isRequest ? [] : [("layer", Self.layer(of: activity))])
         if read > 0 { self.count(isRequest ? "blob.received.bytes" : "blob.read.bytes", by: read, dimensions) }

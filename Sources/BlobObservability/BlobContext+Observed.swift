@@ -13,17 +13,17 @@ extension BlobContext {
     /// let digest = try await source.digest(CryptoDigest.sha256, context: context)
     /// ```
     ///
-    /// Each upload by `BlobTransfer` and `S3Source`, each download, each reading of a layer and each request becomes a span
-    /// within the one over it; requests carry the fields by which the server continues the trace, such as
-    /// `traceparent`. Neither logs nor metrics nor spans contain a password, a signature or the query of a server's URL. The
-    /// article *Logs, metrics and traces* lists the names.
+    /// Each upload by `BlobTransfer` and `S3Source`, each download, each reading of a layer and each request becomes a
+    /// span whose parent is the enclosing one. Requests carry the header fields by which the server continues the trace,
+    /// such as `traceparent`. Logs, metrics and spans contain no password, no signature and no query of a server's URL.
+    /// The article *Logs, metrics and traces* lists their names.
     ///
     /// - Parameters:
     ///   - logger: A logger, which is used from the level that it has now; nil, the default, for no log. Entries are
     ///     made on the threads of the job, with the context of the service set for metadata providers.
     ///   - metrics: The factory of the metrics.
     ///   - tracer: The tracer of the spans.
-    ///   - serviceContext: The context of the service, which has the span over those of the job; by default, that of
+    ///   - serviceContext: The context of the service, with the parent of the job's spans; by default, the context of
     ///     the current task.
     public func observed(
         logger: Logger? = nil, metrics: any MetricsFactory = MetricsSystem.factory,
@@ -44,7 +44,7 @@ extension BlobActivity {
     /// The span of the activity; the whole job has none.
     var span: (any Span)? { self.attachment as? any Span }
 
-    /// The context with the span; while the activity begins, that of the one over it.
+    /// The service context with the activity's span; until the span exists, the parent's service context.
     var serviceContext: ServiceContext? {
         self.span?.context ?? self.attachment as? ServiceContext ?? self.parent?.serviceContext
     }

@@ -119,7 +119,7 @@ extension SpanAttributes {
 }
 
 extension BlobEvent {
-    /// The name of the event in a span; nil for one that is not recorded.
+    /// The name of the span event; nil if spans do not record this kind.
     fileprivate var name: String? {
         switch self.kind {
         case .invalidated: "changed"

@@ -1,5 +1,5 @@
-// A stand-in for the module of Darwin's C library: that of Linux, and what differs. With it, the branches for Darwin can
-// be type-checked on Linux, except those that use Objective-C. It is not linked.
+// A stub of the module of Darwin's C library: Linux's C library and the declarations that differ. `make darwin-check`
+// type-checks the package's code for Darwin against it; nothing is linked.
 @_exported public import CDarwinStub
 @_exported public import Glibc
 

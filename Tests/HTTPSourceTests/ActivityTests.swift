@@ -61,7 +61,7 @@ import Testing
         #expect(events.contains { $0.0.kind == .recovered })
         #expect(!"\(ended)".contains("s3cret"))
 
-        // Handed over to a layer that reads on another thread, or in place, a reading goes on.
+        // A layer that reads ahead takes over the stream of its base, and the activity with it.
         let other = ActivityRecorder()
         let ahead = ReadAheadSource(try registry.source(for: locator, context: built))
         context.activity = other.context.activity

@@ -33,6 +33,13 @@ import Testing
         server.object.tag = "\"one\""
         found += try readAll(reader)
         #expect(found == bytes && server.requests.count > 1)
+        // The same tag with another date is another version.
+        let dated = try ObjectServer(bytes)
+        (dated.object.tag, dated.object.date) = ("W/\"one\"", "Mon, 02 Mar 2026 10:00:00 GMT")
+        let second = try HTTPSource(dated.url).open()
+        _ = try read(second, upTo: 100)
+        (dated.object.tag, dated.object.date) = ("\"one\"", "Mon, 02 Mar 2026 10:00:01 GMT")
+        #expect(codeThrown { try readAll(second) } == .changed)
         server.object.tag = "\"two\""
         #expect(codeThrown { try readAll(source.open(at: 1 << 20, matching: source.info().validator)) } == .changed)
     }

@@ -38,7 +38,7 @@ package final class BlobActivity: Sendable {
 
     /// Creates the activity of a whole job, which is not reported itself.
     ///
-    /// - Parameter attachment: What the observer keeps with it.
+    /// - Parameter attachment: The observer's value for the job, such as a context of a tracer.
     package convenience init(observer: any BlobActivityObserver, attachment: (any Sendable)? = nil) {
         self.init(.job, "job", nil, 0, nil, observer) { nil }
         self.contents.withLock { $0.attachment = attachment }
@@ -73,7 +73,7 @@ package final class BlobActivity: Sendable {
 
     package var state: State { self.contents.withLock { $0 } }
 
-    /// What the observer keeps with the activity.
+    /// The observer's value for the activity, such as a span.
     package var attachment: (any Sendable)? { self.contents.withLock { $0.attachment } }
 
     package var duration: Duration { .now - self.start }
@@ -118,7 +118,7 @@ package final class BlobActivity: Sendable {
 package protocol BlobActivityObserver: Sendable {
     /// False if nothing is done with what is observed; parts of a job then have no activities of their own. Constant.
     var isRecording: Bool { get }
-    /// Returns what the observer keeps with an activity that begins.
+    /// Returns the observer's value for an activity that begins, such as a span.
     func begin(_ activity: BlobActivity) -> (any Sendable)?
     func report(_ event: BlobEvent, in activity: BlobActivity)
     /// Counts bytes that were read and sent since the last call.

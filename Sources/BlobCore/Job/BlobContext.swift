@@ -79,7 +79,7 @@ public struct BlobContext: Sendable {
     /// False if the ends of layers are not reported, because a layer over them reports its own.
     package var reportsEnds = true
 
-    /// What is observed of the job now; nil, the default, if nothing is.
+    /// The current activity of an observed job; nil, the default, for a job that is not observed.
     package var activity: BlobActivity?
 
     /// A closure that receives events, on the thread on which they occur; it must be quick and must not call the

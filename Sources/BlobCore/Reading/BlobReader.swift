@@ -522,7 +522,7 @@ public final class BlobReader {
         return error
     }
 
-    /// Continues an activity; one that this reader has would end with it.
+    /// Continues an activity, and ends the current one.
     private func observe(_ activity: BlobActivity) {
         self.endActivity()
         self.activity = activity

@@ -110,7 +110,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         }
         if let activity = self.request.activity {
             let exchange = activity.beginRequest(
-                self.request.method, self.route.url.text, at: self.request.byteOffset)
+                self.request.method, self.route.url, at: self.request.byteOffset)
             (self.exchange, self.receivedByteCount) = (exchange, 0)
             if !self.route.hasLeftOrigin { fields += exchange.headerFields(beside: fields) }
         }

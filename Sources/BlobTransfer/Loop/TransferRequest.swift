@@ -34,13 +34,13 @@ package struct TransferRequest: Sendable {
     /// The offset of the first byte that is requested.
     var byteOffset: Int64 = 0
 
-    /// What is observed of the job that makes the request.
+    /// The activity that makes the request; nil if it is not observed.
     var activity: BlobActivity?
 
     package init(_ url: TransferURL, fields: [BlobHTTPField] = []) { (self.url, self.fields) = (url, fields) }
 }
 
-/// What a request needs of the context of a job.
+/// The part of a job's context that applies to requests: the idle limit and the activity.
 struct RequestJob: Sendable {
     /// The longest time without activity on the connection; nil uses the default.
     private(set) var idleLimit: Duration?
@@ -65,8 +65,8 @@ extension TransferRequest {
 
 extension BlobActivity {
     /// Begins a request, which is the activity of one exchange with a server.
-    func beginRequest(_ method: String, _ url: String, at byteOffset: Int64 = 0) -> BlobActivity {
-        self.begin(.request, method, scheme: originScheme(of: url), at: byteOffset) { printableURL(url) }
+    func beginRequest(_ method: String, _ url: TransferURL, at byteOffset: Int64 = 0) -> BlobActivity {
+        self.begin(.request, method, scheme: url.origin.scheme, at: byteOffset) { url.description }
     }
 
     /// Returns the fields by which the server recognises the request as a part of the job: those that are valid, and
@@ -78,8 +78,6 @@ extension BlobActivity {
         }
     }
 }
-
-private func originScheme(of url: String) -> String? { url.firstIndex(of: ":").map { url[..<$0].lowercased() } }
 
 /// The handling of a response, decided at the end of its head.
 enum TransferDisposition: Sendable {

@@ -241,7 +241,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         if self.connection == .own { handle.set(CURLOPT_FORBID_REUSE, 1) }
         handle.set(CURLOPT_NOPROGRESS, 0)
         self.setUpBody(handle)
-        self.activity = self.job.activity?.beginRequest(self.upload.methodName, self.upload.url)
+        self.activity = self.job.activity?.beginRequest(self.upload.methodName, url)
         handle.setHeaders(
             self.upload.headerLines(
                 self.info, byteCount: self.byteCount, self.activity?.headerFields(beside: self.upload.fields) ?? []))

@@ -50,7 +50,7 @@ enum Verbosity {
     private struct State {
         var (isQuiet, isVerbose, isJSON) = (false, false, false)
         var logFormat = LogLine.Format.text
-        /// What observes the jobs of the command; nil without a log.
+        /// The activity of the command, which is logged; nil without a log.
         var activity: BlobActivity?
         /// The notices already printed, because a file is examined for each of its sections and layers.
         var notices: Set<IndexNotice> = []

@@ -11,7 +11,7 @@ import MetricsTestKit
 import Testing
 import Tracing
 
-/// What a job tells a logger, a metrics system and a tracer.
+/// Logs, metrics and spans of jobs.
 @Suite(.timeLimit(.minutes(2))) struct ObservabilityTests {
     private static let secret = "s3cret"
 
@@ -126,6 +126,19 @@ import Tracing
         #expect(told.count > 20 && !told.contains { $0.contains(Self.secret) })
     }
 
+    /// The readers of a download count its bytes, and the download does not count them again.
+    @Test func theBytesOfADownloadAreCountedOnce() throws {
+        let (tracer, metrics) = (InMemoryTracer(), TestMetrics())
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("counted-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try MemorySource([UInt8](repeating: 1, count: 300_000)).write(
+            to: file, resuming: BlobDownloadOptions(), context: BlobContext().observed(metrics: metrics, tracer: tracer)
+        )
+        #expect(metrics.counterTotal(label: "blob.read.bytes") == 300_000)
+        let download = try #require(tracer.finishedSpans.first { $0.operationName.hasPrefix("download ") })
+        #expect(download.attributes.get("blob.bytes") == .int64(300_000))
+    }
+
     @Test func aFailedUploadIsAnErrorOfItsSpan() async throws {
         let (tracer, metrics) = (InMemoryTracer(), TestMetrics())
         let context = BlobContext().observed(metrics: metrics, tracer: tracer)
@@ -140,8 +153,8 @@ import Tracing
         #expect(!"\(tracer.finishedSpans)".contains(Self.secret))
     }
 
-    /// SIGTERM while an upload is being received: it is completed, and the server ends.
-    @Test func aServerDrains() async throws {
+    /// While an upload is being received, SIGTERM lets it finish, and SIGINT ends it; then the server ends.
+    @Test(arguments: [SIGTERM, SIGINT]) func aServerEndsAfterASignal(signal: CInt) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("drained-\(UUID())")
         defer { try? FileManager.default.removeItem(at: folder) }
         let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
@@ -157,12 +170,18 @@ import Tracing
         try await pipe.write(first)
         // Once a byte has been received, a file is being written.
         while try FileManager.default.subpathsOfDirectory(atPath: folder.path).isEmpty { await Task.yield() }
-        kill(process.processIdentifier, SIGTERM)
-        try await pipe.write(rest)
-        pipe.finish()
-        #expect(try await answer.status == 201)
+        kill(process.processIdentifier, signal)
+        if signal == SIGTERM {
+            try await pipe.write(rest)
+            pipe.finish()
+            #expect(try await answer.status == 201)
+        } else {
+            process.waitUntilExit()
+            pipe.finish(throwing: CancellationError())
+            await #expect(throws: BlobError.self) { _ = try await answer }
+        }
         process.waitUntilExit()
-        #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+        #expect(signal == SIGINT || process.terminationReason == .exit && process.terminationStatus == 0)
     }
 }
 
