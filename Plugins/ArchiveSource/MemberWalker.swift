@@ -12,6 +12,10 @@ protocol MemberWalker: AnyObject {
     /// Advances to the next member; returns false at the end of the archive.
     func advance() throws(BlobError) -> Bool
 
+    /// Announces that of the next members, no bytes are read before the member with this index; `Int.max` if no bytes
+    /// are read at all. A walker for which headers alone cost less may then read several ahead.
+    func willRead(from index: Int)
+
     /// The index of the member in the archive's order, counting from 0; -1 before the first member.
     var index: Int { get }
 
@@ -60,6 +64,8 @@ protocol MemberWalker: AnyObject {
 
 extension MemberWalker {
     func isNamed(_ name: [UInt8]) -> Bool { self.entry.member.name == name }
+
+    func willRead(from index: Int) {}
 
     /// Nil, because a member can be reached only by a pass over the archive.
     var entryOffset: Int64? { nil }
@@ -120,6 +126,7 @@ extension WalkerLayer {
     var check: String? { self.base.check }
     func isNamed(_ name: [UInt8]) -> Bool { self.base.isNamed(name) }
     func go(to place: Int64, index: Int) { self.base.go(to: place, index: index) }
+    func willRead(from index: Int) { self.base.willRead(from: index) }
     func advance() throws(BlobError) -> Bool { try self.base.advance() }
     func finish() throws(BlobError) { try self.base.finish() }
 

@@ -18,18 +18,20 @@ import Testing
     }()
 
     @Test func anEntryIsWhatWasSent() {
-        #expect(ExchangedEntry(encoded: Self.entry.encoded) == Self.entry)
-        #expect(ExchangedEntry(encoded: ExchangedEntry().encoded) == ExchangedEntry())
+        #expect(ExchangedEntry.decode(Self.entry.encoded) == [Self.entry])
+        #expect(ExchangedEntry.decode(ExchangedEntry().encoded) == [ExchangedEntry()])
+        let both = Self.entry.encoded + ExchangedEntry().encoded
+        #expect(ExchangedEntry.decode(both) == [Self.entry, ExchangedEntry()])
     }
 
     @Test func anEntryOfAnotherLengthIsRefused() {
         let whole = Self.entry.encoded
-        for count in whole.indices { #expect(ExchangedEntry(encoded: Array(whole[..<count])) == nil) }
-        #expect(ExchangedEntry(encoded: whole + [0]) == nil)
+        for count in whole.indices.dropFirst() { #expect(ExchangedEntry.decode(Array(whole[..<count])) == nil) }
+        #expect(ExchangedEntry.decode(whole + [0]) == nil)
         // The length of the name is the fourth of the large numbers.
         for byte in 36..<60 {
             let damaged = whole.flipping(0x80, at: byte)
-            #expect(ExchangedEntry(encoded: damaged) == nil, "byte \(byte)")
+            #expect(ExchangedEntry.decode(damaged) == nil, "byte \(byte)")
         }
     }
 

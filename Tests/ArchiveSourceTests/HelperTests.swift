@@ -2,6 +2,7 @@ import BlobHelper
 import BlobStreams
 import BlobTestSupport
 import Foundation
+import HelperExchange
 import Testing
 
 @testable import ArchiveSource
@@ -35,6 +36,45 @@ import Testing
         #expect(error?.message.contains("warc") == true)
         #expect(error?.byteOffset != nil)
         if fault.hasSuffix(":block") { #expect(error?.message.contains("its member 1, page") == true) }
+    }
+
+    /// More members than a helper passes at once, whose headers it reads several at a time.
+    @Test func membersWhoseBytesAreNotReadArePassedTogether() async throws {
+        let count = 2 * ExchangedEntry.maximumCount + 452
+        let start = WARCTests.record("warcinfo", "", Data("software: none\r\n".utf8))
+        let archive = (0..<count).reduce(into: start) { archive, number in
+            archive += WARCTests.record("resource", "http://example.org/\(number)", Data("content \(number)".utf8))
+        }
+        // The last one is cut off within its content.
+        for bytes in [archive, archive.dropLast(10)] {
+            try await onThread {
+                let walker = try HelperWalker(
+                    .warc, over: MemorySource(Data(bytes)), BlobContext(), Self.path, needsConfinement: false)
+                for wanted in [0, 1, 1500, count - 2] {
+                    walker.willRead(from: wanted)
+                    while walker.index < wanted { try #require(try walker.advance()) }
+                    #expect(walker.entry.member.name == Array(String(wanted).utf8))
+                    #expect(try Array(walker.nextBlock().bytes) == Array("content \(wanted)".utf8))
+                }
+                walker.willRead(from: .max)
+                #expect(try walker.advance())
+                guard bytes.count < archive.count else { return #expect(try !walker.advance()) }
+                #expect(throws: BlobError.self) { try walker.advance() }
+            }
+        }
+    }
+
+    @Test func bytesThatWereNotAnnouncedAreAnError() async throws {
+        let error = await errorThrown {
+            try await onThread {
+                let walker = try HelperWalker(
+                    .warc, over: MemorySource(WARCTests.archive), BlobContext(), Self.path, needsConfinement: false)
+                walker.willRead(from: .max)
+                _ = try walker.advance()
+                _ = try walker.nextBlock()
+            }
+        }
+        #expect(error?.code == .internalError)
     }
 
     @Test func aHelperWithoutMemoryIsALimit() async throws {

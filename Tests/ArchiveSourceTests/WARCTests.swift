@@ -11,7 +11,7 @@ import Testing
     /// Longer than what a helper gives in one piece, 256 KiB.
     static let page = Made.data(270_000)
 
-    private static func record(_ type: String, _ url: String, _ content: Data) -> Data {
+    static func record(_ type: String, _ url: String, _ content: Data) -> Data {
         let lines = [
             "WARC/1.0", "WARC-Type: \(type)", "WARC-Target-URI: \(url)", "WARC-Date: 2023-11-14T22:13:20Z",
             "WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000001>", "Content-Length: \(content.count)",
@@ -35,6 +35,22 @@ import Testing
         for (name, content) in members {
             expectNone(
                 await violations(of: try archive.member(.name(name), context: BlobContext()), expecting: content))
+        }
+    }
+
+    /// More bytes than are read at once, so that headers lie across the end of a block. libarchive refuses them alone.
+    @Test(arguments: [ArchiveIsolation.helper, .inProcess], [true, false])
+    func headersMayBeAnywhere(_ isolation: ArchiveIsolation, seekable: Bool) async throws {
+        let start = Self.record("warcinfo", "", Data("software: none\r\n".utf8))
+        let bytes = (0..<6000).reduce(into: start) { bytes, number in
+            // The mark of a header may also be content.
+            bytes += Self.record("resource", "http://example.org/\(number)", Data("WARC/\(number)".utf8))
+        }
+        let source: any BlobInputStreamDataSource = seekable ? MemorySource(bytes) : SequentialSource(bytes)
+        let archive = ArchiveContainer(source, format: .warc, isolation: isolation)
+        #expect(try await archive.members().map(\.name) == (0..<6000).map { Array(String($0).utf8) })
+        for number in [1, 1249, 5999] {
+            #expect(try await archive.data(.index(number)) == Data("WARC/\(number)".utf8))
         }
     }
 

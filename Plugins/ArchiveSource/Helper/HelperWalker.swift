@@ -12,6 +12,10 @@ final class HelperWalker: EntryWalker {
     private let isInOrder: Bool
     private let source: any BlobInputStreamDataSource
     private(set) var current: ArchiveEntry?
+    /// The members that the helper has passed and this walker has not; their bytes cannot be read.
+    private var passedEntries: ArraySlice<ExchangedEntry> = []
+    /// The index of the first member whose bytes may be read.
+    private var firstReadIndex = 0
     /// The offset in the member after the last returned byte.
     private var dataEnd: Int64 = 0
     /// The offset in the archive after the last byte sent to the helper.
@@ -55,19 +59,30 @@ final class HelperWalker: EntryWalker {
     var check: String? { self.format.memberChecksum }
 
     func advance() throws(BlobError) -> Bool {
-        let answer = try self.ask(ExchangeFrame(.next), .entry, .end)
-        guard answer.kind == .entry else {
-            if let error = self.current?.incompletenessError { throw error }
-            try self.checkEnd(answer.a)
-            return false
+        if self.passedEntries.isEmpty {
+            let count = max(1, min(self.firstReadIndex, self.index + ExchangedEntry.maximumCount) - self.index)
+            let answer = try self.ask(ExchangeFrame(.next, a: Int64(count)), .entries, .end)
+            guard answer.kind == .entries else {
+                if let error = self.current?.incompletenessError { throw error }
+                try self.checkEnd(answer.a)
+                return false
+            }
+            guard let entries = ExchangedEntry.decode(answer.payload), (1...count).contains(entries.count) else {
+                throw self.malformedAnswerError
+            }
+            self.passedEntries = entries[...]
         }
-        guard let entry = ExchangedEntry(encoded: answer.payload) else { throw self.malformedAnswerError }
-        self.current = ArchiveEntry(entry, after: self.current)
+        self.current = ArchiveEntry(self.passedEntries.removeFirst(), after: self.current)
         self.dataEnd = 0
         return true
     }
 
+    func willRead(from index: Int) { self.firstReadIndex = index }
+
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
+        guard self.passedEntries.isEmpty else {
+            throw BlobError(.internalError, "A member is read of which only the header was wanted.")
+        }
         try self.context.checkRatio(ofDecoded: self.decodedByteCount, to: self.suppliedByteCount)
         let answer = try self.ask(ExchangeFrame(.block), .data, .end)
         guard answer.a >= 0 else { throw self.malformedAnswerError }

@@ -43,12 +43,15 @@ final class ArchiveInput {
     private let suffix: UnsafeMutableRawBufferPointer
     private var isSuffixSupplied = false
 
-    /// - Parameter suffix: The bytes passed to libarchive after the end of the base.
+    /// - Parameters:
+    ///   - format: The name of the format of the archive; empty for other bytes.
+    ///   - suffix: The bytes passed to libarchive after the end of the base.
     init(
-        _ base: any BlobInputStreamDataSource, _ context: BlobContext, suffix: [UInt8] = []
+        _ base: any BlobInputStreamDataSource, _ context: BlobContext, format: String = "", suffix: [UInt8] = []
     ) throws(BlobError) {
         self.cursor = try BaseCursor(base, context)
-        self.library = LibraryInput(byteCount: self.cursor.hasRandomAccess ? self.cursor.info.byteCount : nil)
+        self.library = LibraryInput(
+            byteCount: self.cursor.hasRandomAccess ? self.cursor.info.byteCount : nil, format: format)
         self.context = context
         self.buffer = .allocate(byteCount: Self.bufferByteCount, alignment: 4096)
         self.suffix = .allocate(byteCount: suffix.count, alignment: 1)

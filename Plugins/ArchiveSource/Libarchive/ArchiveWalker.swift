@@ -26,7 +26,7 @@ final class ArchiveWalker: EntryWalker {
         password: String? = nil
     ) throws(BlobError) {
         let (source, isInOrder) = format.sourceInOrder(base)
-        let input = try ArchiveInput(source, context)
+        let input = try ArchiveInput(source, context, format: format.rawValue)
         self.source = source
         self.baseInfo = input.info
         self.isSequential = isInOrder || !input.hasRandomAccess

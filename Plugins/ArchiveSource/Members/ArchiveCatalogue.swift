@@ -99,6 +99,7 @@ struct WalkedCatalogue: ArchiveCatalogue {
         _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool
     ) throws {
         let walker = try self.archive.walker(context)
+        walker.willRead(from: .max)
         while let entry = try walker.next() {
             recording?.append(entry.member, at: walker.entryOffset)
             guard try body(entry.member) else { return }

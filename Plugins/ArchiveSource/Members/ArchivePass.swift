@@ -101,6 +101,7 @@ package final class ArchivePass: Sendable {
             }
             for name in old.uniqueNames { walker.requireUnique(name, count: 0) }
         }
+        walker.willRead(from: .max)
         while try walker.advance() {}
         try walker.finish()
         try walker.checkUniqueNames()

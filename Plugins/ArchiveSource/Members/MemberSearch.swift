@@ -102,6 +102,7 @@ struct MemberSearch {
 
     /// Advances to the member with this index, or to the first member with the selected name if `index` is nil.
     private func advance(_ walker: any MemberWalker, to index: Int?) throws(BlobError) -> ArchiveEntry? {
+        if let index { walker.willRead(from: index) }
         while try walker.advance() {
             if let index {
                 guard walker.index == index else { continue }
@@ -123,6 +124,7 @@ struct MemberSearch {
     ) {
         var first: (index: Int, entryOffset: Int64?)?
         var count = 0
+        walker.willRead(from: .max)
         do {
             while try walker.advance() {
                 guard walker.isNamed(name) else { continue }
@@ -161,6 +163,7 @@ struct MemberSearch {
         let target = link.member.linkTarget
         var (targetIndex, count): (Int?, Int) = (nil, 0)
         let headerPass = try self.makeWalker()
+        headerPass.willRead(from: .max)
         while let entry = try headerPass.next() {
             if entry.member.index < link.member.index, entry.member.name == target { targetIndex = entry.member.index }
             if entry.member.name == uniqueName { count += 1 }

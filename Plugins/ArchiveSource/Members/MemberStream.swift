@@ -101,6 +101,7 @@ final class MemberStream: BlobByteStream {
     private func checkRest(_ found: MemberSearch.FoundEntry) throws(BlobError) {
         guard found.walker.isSequential || found.uniqueName != nil else { return }
         var count = 1
+        found.walker.willRead(from: .max)
         while !self.format.endsWithData, try found.walker.advance() {
             if let name = found.uniqueName, found.walker.isNamed(name) { count += 1 }
         }

@@ -41,20 +41,13 @@ final class ArchiveHelper {
                 if let reason { throw HelperFailure(.unavailable, reason) }
                 try self.fail(at: "open")
                 let input = HelperInput(
-                    self.channel, self.memory, hasRandomAccess: command.b != 0,
-                    byteCount: command.c < 0 ? nil : command.c)
+                    self.channel, self.memory, byteCount: command.b == 0 || command.c < 0 ? nil : command.c,
+                    format: self.format)
                 self.archive = try HelperArchive(input, format: self.format)
                 return ExchangeFrame(.opened, a: ExchangeFrame.version)
             case .next:
                 try self.fail(at: "next")
-                let archive = self.openedArchive()
-                guard let entry = try archive.next() else { return ExchangeFrame(.end, a: archive.consumedByteCount) }
-                let payload = entry.encoded
-                guard payload.count <= ExchangeFrame.maximumPayloadByteCount else {
-                    throw HelperFailure(
-                        .limit, "a header is longer than the limit of \(ExchangeFrame.maximumPayloadByteCount) bytes")
-                }
-                return ExchangeFrame(.entry, payload: payload)
+                return try self.openedArchive().next(atMost: command.a)
             case .block:
                 try self.fail(at: "block")
                 return try self.openedArchive().block(self.memory)

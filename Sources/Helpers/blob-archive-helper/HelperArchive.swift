@@ -20,6 +20,8 @@ final class HelperArchive {
     private var isJapanese = false
     /// The offset in the member after the last byte that libarchive returned.
     private var dataEnd: Int64 = 0
+    /// The encoded entry after the entries of the last answer; nil in it at the end of the archive.
+    private var pendingEntry: Result<[UInt8]?, HelperFailure>?
     /// The block after the bytes of the last answer.
     private var pendingBlock: Result<Block, HelperFailure>?
 
@@ -62,8 +64,42 @@ final class HelperArchive {
 
     private var message: String? { blob_archive_error_string(self.archive).map { String(cString: $0) } }
 
+    /// Advances to the next member, and past further members whose headers need no more input, at most `count` in total;
+    /// returns their entries, or the end of the archive.
+    func next(atMost count: Int64) throws(HelperFailure) -> ExchangeFrame {
+        let requestCount = self.input.requestCount
+        guard var payload = try (self.pendingEntry ?? self.nextEncoded()).get() else {
+            return ExchangeFrame(.end, a: self.consumedByteCount)
+        }
+        self.pendingEntry = nil
+        var rest = count - 1
+        while rest > 0, self.input.requestCount == requestCount {
+            let following = self.nextEncoded()
+            guard case .success(let entry?) = following,
+                payload.count + entry.count <= ExchangeFrame.maximumPayloadByteCount
+            else {
+                self.pendingEntry = following
+                break
+            }
+            payload += entry
+            rest -= 1
+        }
+        return ExchangeFrame(.entries, payload: payload)
+    }
+
+    private func nextEncoded() -> Result<[UInt8]?, HelperFailure> {
+        Result { () throws(HelperFailure) in
+            guard let entry = try self.next()?.encoded else { return nil }
+            guard entry.count <= ExchangeFrame.maximumPayloadByteCount else {
+                throw HelperFailure(
+                    .limit, "a header is longer than the limit of \(ExchangeFrame.maximumPayloadByteCount) bytes")
+            }
+            return entry
+        }
+    }
+
     /// Advances to the next member; returns nil at the end of the archive.
-    func next() throws(HelperFailure) -> ExchangedEntry? {
+    private func next() throws(HelperFailure) -> ExchangedEntry? {
         self.pendingBlock = nil
         self.dataEnd = 0
         var entry: OpaquePointer?
@@ -165,10 +201,12 @@ final class HelperInput {
     private let library: LibraryInput
     /// The range of the archive whose bytes are in the shared memory.
     private var suppliedRange: Range<Int64> = 0..<0
+    /// The number of requests for bytes so far.
+    private(set) var requestCount = 0
 
-    init(_ channel: ExchangeChannel, _ memory: ExchangeMemory, hasRandomAccess: Bool, byteCount: Int64?) {
+    init(_ channel: ExchangeChannel, _ memory: ExchangeMemory, byteCount: Int64?, format: String) {
         (self.channel, self.memory) = (channel, memory)
-        self.library = LibraryInput(byteCount: hasRandomAccess ? byteCount : nil)
+        self.library = LibraryInput(byteCount: byteCount, format: format)
     }
 
     /// Returns the next bytes, which stay valid until the next call; an empty buffer at the end, nil on failure.
@@ -180,6 +218,7 @@ final class HelperInput {
         if !self.suppliedRange.contains(byteOffset) {
             let wanted =
                 byteOffset != self.suppliedRange.upperBound ? Self.jumpByteCount : ExchangeMemory.inputByteCount
+            self.requestCount += 1
             guard (try? self.channel.send(ExchangeFrame(.need, a: byteOffset, b: Int64(wanted)))) != nil,
                 case .success(let frame) = self.channel.receive(idle: {})
             else { blob_exit(0) }

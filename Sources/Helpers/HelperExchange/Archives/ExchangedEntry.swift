@@ -30,6 +30,9 @@ package struct ExchangedEntry: Equatable {
 
     package init() {}
 
+    /// The number of entries that a process requests at once at most.
+    package static let maximumCount = 1024
+
     /// Copies the facts of an entry of libarchive.
     ///
     /// - Parameter warning: The warning about the header; nil if there was no warning.
@@ -61,6 +64,9 @@ private func bytes(_ text: UnsafePointer<CChar>?) -> [UInt8]? {
 }
 
 extension ExchangedEntry {
+    /// The length of the numbers of an encoded entry, in bytes.
+    private static let numbersByteCount = 3 * MemoryLayout<UInt32>.size + 6 * MemoryLayout<Int64>.size
+
     /// The entry as the payload of a frame: three numbers of 32 bits, six of 64 bits, the last three of which are the
     /// lengths of the texts, and the texts.
     package var encoded: [UInt8] {
@@ -76,28 +82,39 @@ extension ExchangedEntry {
         return payload
     }
 
-    /// Decodes a payload; nil if it is not an entry.
-    package init?(encoded payload: [UInt8]) {
-        let (small, large) = (MemoryLayout<UInt32>.size, MemoryLayout<Int64>.size)
-        let start = 3 * small + 6 * large
-        guard payload.count >= start else { return nil }
-        let (first, numbers) = payload.withUnsafeBytes { bytes in
-            (
-                (0..<3).map { bytes.loadUnaligned(fromByteOffset: $0 * small, as: UInt32.self) },
-                (0..<6).map { bytes.loadUnaligned(fromByteOffset: 3 * small + $0 * large, as: Int64.self) }
-            )
+    /// Decodes a payload of entries, one after the other; nil if it is anything else.
+    package static func decode(_ payload: [UInt8]) -> [Self]? {
+        payload.withUnsafeBytes { bytes in
+            var (entries, start): ([Self], Int) = ([], 0)
+            while start < bytes.count {
+                guard let entry = Self(bytes, &start) else { return nil }
+                entries.append(entry)
+            }
+            return entries
         }
-        (self.facts, self.mode, self.linkCount) = (Facts(rawValue: first[0]), first[1], first[2])
-        (self.byteCount, self.seconds, self.nanoseconds) = (numbers[0], numbers[1], numbers[2])
-        var rest = payload[start...]
-        var texts: [[UInt8]] = []
-        for count in numbers[3...] {
-            guard (0...Int64(rest.count)).contains(count) else { return nil }
-            texts.append(Array(rest.prefix(Int(count))))
-            rest = rest.dropFirst(Int(count))
+    }
+
+    /// Decodes the entry at `start`, and moves `start` to its end.
+    private init?(_ bytes: UnsafeRawBufferPointer, _ start: inout Int) {
+        guard bytes.count - start >= Self.numbersByteCount else { return nil }
+        func number<Number: FixedWidthInteger>(_: Number.Type) -> Number {
+            defer { start += MemoryLayout<Number>.size }
+            return bytes.loadUnaligned(fromByteOffset: start, as: Number.self)
         }
-        guard rest.isEmpty else { return nil }
-        (self.name, self.target, self.warning) = (texts[0], texts[1], texts[2])
+        (self.facts, self.mode, self.linkCount) = (
+            Facts(rawValue: number(UInt32.self)), number(UInt32.self), number(UInt32.self)
+        )
+        (self.byteCount, self.seconds, self.nanoseconds) = (
+            number(Int64.self), number(Int64.self), number(Int64.self)
+        )
+        let counts = (number(Int64.self), number(Int64.self), number(Int64.self))
+        func text(_ count: Int64) -> [UInt8]? {
+            guard (0...Int64(bytes.count - start)).contains(count) else { return nil }
+            defer { start += Int(count) }
+            return Array(bytes[start..<(start + Int(count))])
+        }
+        guard let name = text(counts.0), let target = text(counts.1), let warning = text(counts.2) else { return nil }
+        (self.name, self.target, self.warning) = (name, target, warning)
     }
 }
 
@@ -106,12 +123,12 @@ extension ExchangedEntry {
 /// | command | numbers | answers |
 /// |---|---|---|
 /// | `open` | b: 1 with random access; c: length of the archive or -1 | `opened` |
-/// | `next` | | `entry`, `end` |
+/// | `next` | a: the maximum number of members to advance | `entries`, `end` |
 /// | `block` | | `data`, `end` |
 ///
 /// | answer | numbers |
 /// |---|---|
-/// | `entry` | payload: ``ExchangedEntry`` |
+/// | `entries` | payload: at least one ``ExchangedEntry`` |
 /// | `data` | a: offset in the member; b: offset in the shared memory; c: number of bytes |
 /// | `end` | a: after `block`, length of the member; after `next`, offset of the data after the archive |
 ///
@@ -120,7 +137,7 @@ extension ExchangedEntry {
 extension ExchangeFrame.Kind {
     package static let next = Self(rawValue: 2)
     package static let block = Self(rawValue: 3)
-    package static let entry = Self(rawValue: 17)
+    package static let entries = Self(rawValue: 17)
     package static let data = Self(rawValue: 18)
     package static let end = Self(rawValue: 19)
 }

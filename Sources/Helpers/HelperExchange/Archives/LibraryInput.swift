@@ -2,13 +2,20 @@ internal import CArchive
 
 /// The bytes that libarchive reads through callbacks, and the current offset in the archive.
 package final class LibraryInput {
-    /// The offset in the archive of the next byte for libarchive.
+    /// The offset in the archive of the next byte to read.
     package var byteOffset: Int64 = 0
     /// The length of the archive; nil if its bytes can only be read in sequence.
     package let byteCount: Int64?
     private var read: () -> UnsafeRawBufferPointer? = { nil }
 
-    package init(byteCount: Int64?) { self.byteCount = byteCount }
+    /// Joins the blocks in which a header begins and ends, for WARC; nil for other formats.
+    private let headers: HeaderJoiner?
+
+    /// - Parameter format: The name of the format.
+    package init(byteCount: Int64?, format: String) {
+        self.byteCount = byteCount
+        self.headers = format == "warc" ? HeaderJoiner() : nil
+    }
 
     /// Registers the callbacks, which hold an unowned reference to this object.
     ///
@@ -18,7 +25,10 @@ package final class LibraryInput {
         self.read = read
         blob_archive_read_set_callback_data(archive, Unmanaged.passUnretained(self).toOpaque())
         blob_archive_read_set_read_callback(archive) { _, client, bytes in
-            guard let read = LibraryInput.input(of: client).read() else { return Int(ARCHIVE_FATAL) }
+            let input = LibraryInput.input(of: client)
+            guard let read = input.headers.map({ $0.next(input.read) }) ?? input.read() else {
+                return Int(ARCHIVE_FATAL)
+            }
             bytes?.pointee = read.baseAddress
             return read.count
         }
@@ -41,6 +51,7 @@ package final class LibraryInput {
 
     private func skip(_ byteCount: Int64) -> Int64 {
         guard let end = self.byteCount else { return 0 }
+        self.takeBackHeldBytes()
         let skipped = max(0, min(byteCount, end - self.byteOffset))
         self.byteOffset += skipped
         return skipped
@@ -48,6 +59,7 @@ package final class LibraryInput {
 
     private func seek(_ distance: Int64, _ whence: CInt) -> Int64? {
         guard let end = self.byteCount else { return nil }
+        self.takeBackHeldBytes()
         let origin =
             switch whence {
             case SEEK_SET: Int64(0)
@@ -58,6 +70,62 @@ package final class LibraryInput {
         guard !overflows, target >= 0 else { return nil }
         self.byteOffset = target
         return target
+    }
+
+    /// Moves back to the next byte for libarchive, if later bytes were read.
+    private func takeBackHeldBytes() { self.byteOffset -= Int64(self.headers?.takeBack() ?? 0) }
+}
+
+/// Joins blocks so that the header of each WARC record is in one block, because libarchive refuses a header that
+/// continues in the next one ("Bad record header" in its version 3.6.2).
+private final class HeaderJoiner {
+    /// The length up to which headers are kept whole, in bytes.
+    private static let maximumByteCount = 64 * 1024
+    private static let (mark, end) = (Array("WARC/".utf8), Array("\r\n\r\n".utf8))
+
+    /// The bytes that were read after the last block.
+    private var held: [UInt8] = []
+    /// The memory of the last block, which libarchive uses until the next call.
+    private var lent = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+
+    deinit { self.lent.deallocate() }
+
+    /// Returns the next bytes, which stay valid until the next call; an empty buffer at the end, nil on failure.
+    func next(_ read: () -> UnsafeRawBufferPointer?) -> UnsafeRawBufferPointer? {
+        var bytes = self.held
+        self.held = []
+        var count = 0
+        repeat {
+            guard let more = read() else { return nil }
+            bytes += more
+            count = more.isEmpty ? bytes.count : Self.countBeforePartialHeader(bytes)
+        } while count == 0 && !bytes.isEmpty
+        self.held = Array(bytes[count...])
+        self.lent.deallocate()
+        self.lent = .allocate(byteCount: count, alignment: 1)
+        self.lent.copyBytes(from: bytes[..<count])
+        return UnsafeRawBufferPointer(self.lent)
+    }
+
+    /// Forgets the bytes after the last block; returns their number.
+    func takeBack() -> Int {
+        defer { self.held = [] }
+        return self.held.count
+    }
+
+    /// Returns the number of bytes before a header that may continue after the bytes; all, if there is none.
+    private static func countBeforePartialHeader(_ bytes: [UInt8]) -> Int {
+        let first = max(0, bytes.count - self.maximumByteCount)
+        if let start = (first..<bytes.count).last(where: { bytes[$0...].starts(with: self.mark) }),
+            !(start..<bytes.count).contains(where: { bytes[$0...].starts(with: self.end) })
+        {
+            return start
+        }
+        // The last bytes may be the beginning of the mark.
+        for count in 1..<self.mark.count where bytes.suffix(count) == self.mark.prefix(count) {
+            return bytes.count - count
+        }
+        return bytes.count
     }
 }
 
