@@ -80,6 +80,8 @@ public struct GzipSource: BlobLayer {
     let tuning: GzipTuning
     let holder: IndexCache<GzipIndex>
     private let reachedPoints = CachedFacts<ReachedPoints>()
+    /// The ranges that were last announced.
+    private let announcedRanges = Locked<[Range<Int64>]>([])
 
     /// The minimum number of compressed bytes for which an index is worth its space, about ten milliseconds of
     /// decoding.
@@ -131,8 +133,10 @@ public struct GzipSource: BlobLayer {
         return self.decodedInfo(baseInfo, try self.holder.index(of: baseInfo, context))
     }
 
-    /// Passes on the hint for the compressed bytes, whose ranges are known only from an index.
+    /// Limits decoding ahead to the ranges, and passes on the hint for the compressed bytes, whose ranges are known only
+    /// from an index.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
+        self.announcedRanges.withLock { $0 = ranges }
         guard self.base.traits.contains(.preparable), self.holder.isIndexable,
             let points = try? self.restartPoints(context)
         else { return }
@@ -151,12 +155,17 @@ public struct GzipSource: BlobLayer {
             let info = self.decodedInfo(baseInfo, index)
             let stream = IndexedStream(
                 index, IndexedOpening(source: self, baseValidator: baseInfo.validator, context: context), info: info,
-                at: opening.byteOffset
+                at: opening.byteOffset, expecting: self.expectedEnd(from: opening.byteOffset)
             ) { self.body(try openBase(), $0, info: info) }
             return .stream(stream, startingAt: opening.byteOffset)
         }
         let recorder = opening.byteOffset == 0 ? try self.recorder(isRequired: false, context) : nil
         return self.body(try openBase(), opening, recorder)
+    }
+
+    /// Returns the end of the announced range that contains an offset; nil if no range contains it.
+    private func expectedEnd(from byteOffset: Int64) -> Int64? {
+        self.announcedRanges.withLock { $0.first { $0.contains(byteOffset) }?.upperBound }
     }
 
     /// Returns a body that uses no index, but creates one while it is read from the start.

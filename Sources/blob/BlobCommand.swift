@@ -84,6 +84,8 @@ enum Main {
     }
 
     private static func run() throws {
+        // The parser would take longer than everything else together.
+        if CommandLine.arguments.dropFirst() == ["--version"] { return try printLine(commandVersion) }
         do {
             var command = try self.parse()
             try command.run()

@@ -48,7 +48,7 @@ import Testing
             let index = try #require(try GzipIndex.load(indexFile, layer: format.rawValue, content: content))
             for start in [0, number * 900_000] {
                 let opening = IndexedOpening(source: source, baseValidator: nil, context: BlobContext())
-                let pass = IndexedPass(index, opening, at: Int64(start))
+                let pass = IndexedPass(index, opening, at: Int64(start), expecting: nil)
                 defer { pass.close() }
                 var (bytes, piece) = (Data(), [UInt8](repeating: 0, count: 262_144))
                 repeat {

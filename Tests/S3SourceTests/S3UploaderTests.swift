@@ -57,6 +57,21 @@ import Testing
         #expect(values.last == 3500 && values == values.sorted())
     }
 
+    /// Parts of more than 64 KiB: an early success on a shared connection would not be noticed without a digest.
+    @Test(arguments: [(opaque: false, checksums: false), (true, true), (true, false)])
+    func partsShareAConnectionIfTheStoreProvesThem(opaque: Bool, checksums: Bool) async throws {
+        let store = try StoringStore(
+            state: StoringStore.State(knowsChecksums: checksums, hasOpaqueTags: opaque))
+        var uploader = try store.uploader()
+        (uploader.partByteCount, uploader.maximumPartsAtOnce) = (90_000, 1)
+        let bytes = makeContent(900_000)
+        _ = try await uploader.upload(MemorySource(bytes), to: "s3://bucket/key")
+        #expect(store.object == bytes)
+        // One for the first part, one for all others, and one each for the other requests.
+        let proves = !opaque || checksums
+        #expect(proves ? store.connectionCount <= 5 : store.connectionCount >= 10, "\(store.connectionCount)")
+    }
+
     @Test func aShortObjectIsOneRequest() async throws {
         let store = try StoringStore()
         var uploader = try store.uploader()

@@ -80,6 +80,7 @@ final class StoringStore: Sendable {
     }
 
     var port: UInt16 { self.server.port }
+    var connectionCount: Int { self.server.connectionCount }
     var object: [UInt8]? { self.state.withLock { $0.objects["/bucket/key"]?.bytes } }
     var objects: [String: [UInt8]] { self.state.withLock { $0.objects.mapValues(\.bytes) } }
     var uploads: [String: [Int: [UInt8]]] {

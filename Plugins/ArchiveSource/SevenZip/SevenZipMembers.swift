@@ -134,8 +134,13 @@ struct SevenZipMembers {
     func member(_ index: Int, byteCount: Int64, isEncrypted: Bool) -> BlobMember {
         let range = self.rawName(index)
         var name = self.names.withUnsafeBytes { names in
-            let units = (0..<(range.count / 2)).lazy.map { names.number16(at: range.lowerBound + 2 * $0) }
-            return Array(String(decoding: units, as: UTF16.self).utf8)
+            var name: [UInt8] = []
+            let units = stride(from: range.lowerBound, to: range.upperBound, by: 2).lazy.map { names.number16(at: $0) }
+            // Faster than a string of the units. The names are known to be UTF-16.
+            _ = transcode(units.makeIterator(), from: UTF16.self, to: UTF8.self, stoppingOnError: false) {
+                name.append($0)
+            }
+            return name
         }
         if self.isDirectory(index), !name.isEmpty, name.last != Self.slash[0] { name.append(Self.slash[0]) }
         let kind: BlobMember.Kind =

@@ -26,6 +26,8 @@ final class IndexedPass {
     private let index: GzipIndex
     private let opening: IndexedOpening
     private let startOffset: Int64
+    /// The offset from which on nothing is decoded ahead.
+    private let expectedEnd: Int64
     private var decoder: SegmentDecoder?
     private var pipeline: OrderedPipeline<Range<Int>, DecodedBatch>?
     private var workers: BlobCancellation?
@@ -59,11 +61,14 @@ final class IndexedPass {
         WindowPool(byteCount: Self.segmentsAtOnce * Int(GzipIndexLayout.segmentByteCount))
     }
 
-    /// - Parameter byteOffset: An offset from 0 to the byte count of the index.
-    init(_ index: GzipIndex, _ opening: IndexedOpening, at byteOffset: Int64) {
+    /// - Parameters:
+    ///   - byteOffset: An offset from 0 to the byte count of the index.
+    ///   - end: The offset at which reading is expected to end; nil if unknown.
+    init(_ index: GzipIndex, _ opening: IndexedOpening, at byteOffset: Int64, expecting end: Int64?) {
         self.index = index
         self.opening = opening
         self.startOffset = byteOffset
+        self.expectedEnd = end ?? .max
         self.byteOffset = byteOffset
         self.mayUsePoints = opening.source.base.traits.contains(.concurrentReaders)
         self.buffers = Self.smallBuffers
@@ -148,7 +153,7 @@ final class IndexedPass {
         let (layout, tuning) = (self.index.layout, self.opening.source.tuning)
         guard self.mayUsePoints, decoder.byteOffset == self.byteOffset, decoder.isAtSliceStart,
             self.byteOffset - self.startOffset >= tuning.pointSpacing,
-            layout.byteCount - self.byteOffset > 2 * tuning.pointSpacing,
+            min(layout.byteCount, self.expectedEnd) - self.byteOffset > 2 * tuning.pointSpacing,
             case let slices = layout.slices(from: decoder.slice, fitting: tuning.batchByteCount), !slices.isEmpty,
             case let threadCount = OrderedPipeline<Range<Int>, DecodedBatch>.usualThreadCount, threadCount > 1
         else { return false }
@@ -187,8 +192,11 @@ final class IndexedPass {
         let batch: DecodedBatch?
         do {
             batch = try pipeline.next {
-                let slices = self.index.layout.slices(
-                    from: self.nextSlice, fitting: self.opening.source.tuning.batchByteCount)
+                let layout = self.index.layout
+                guard self.nextSlice < layout.points.count,
+                    layout.points[self.nextSlice].byteOffset < self.expectedEnd
+                else { return nil }
+                let slices = layout.slices(from: self.nextSlice, fitting: self.opening.source.tuning.batchByteCount)
                 self.nextSlice = slices.upperBound
                 return slices.isEmpty ? nil : slices
             }

@@ -17,14 +17,15 @@ final class IndexedStream: LateStream {
 
     /// - Parameters:
     ///   - byteOffset: An offset from 0 to the byte count of the index.
+    ///   - end: The offset at which reading is expected to end; nil if unknown.
     ///   - makeUnindexedBody: Creates a body that does not use an index.
     init(
         _ index: GzipIndex, _ opening: IndexedOpening, info: BlobInfo, at byteOffset: Int64,
-        makeUnindexedBody: @escaping (BlobOpening) throws -> BlobBody
+        expecting end: Int64?, makeUnindexedBody: @escaping (BlobOpening) throws -> BlobBody
     ) {
         self.index = index
         self.opening = opening
-        self.pass = IndexedPass(index, opening, at: byteOffset)
+        self.pass = IndexedPass(index, opening, at: byteOffset, expecting: end)
         self.info = info
         self.startOffset = byteOffset
         self.makeUnindexedBody = makeUnindexedBody

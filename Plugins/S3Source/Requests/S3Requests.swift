@@ -119,6 +119,8 @@ final class S3Service: Sendable {
     let clockSkew = Locked<Int64>(0)
     /// False after the store has refused a request for checksums.
     let acceptsChecksums = Locked(true)
+    /// True while the responses to parts contain digests of them.
+    let provesParts = Locked(false)
 
     init(_ endpoint: S3Endpoint, _ keys: AccessKeyProvider, region: String, _ settings: BlobTransferSettings) {
         (self.endpoint, self.keys, self.region, self.settings) = (endpoint, keys, region, settings)

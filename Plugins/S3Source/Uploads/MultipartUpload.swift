@@ -98,7 +98,9 @@ struct MultipartUpload: Sendable {
         let call = S3Call.put(digests, parameters: [("partNumber", "\(number)"), self.parameter])
         return try await self.client.send(call, body, matching: validator, onProgress: onProgress) {
             (answer) throws(BlobError) in
-            let tag = try answer.tag(matching: digests, self.client.requests.address).tag
+            let (tag, isCompared) = try answer.tag(matching: digests, self.client.requests.address)
+            let isProven = isCompared || tag.lowercased() == digests.md5.hexadecimal
+            self.client.requests.service.provesParts.withLock { $0 = isProven }
             return Part(number: number, byteCount: digests.byteCount, tag: tag)
         }
     }

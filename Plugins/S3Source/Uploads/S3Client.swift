@@ -119,6 +119,7 @@ struct S3Client: Sendable {
         var request = BlobUploadRequest(method, url.text, fields: fields)
         (request.settings, request.idleLimit) = (service.settings, self.limits.idleLimit)
         (request.allowance, request.isRepeatable) = (self.limits.allowance, call.isRepeatable)
+        request.isProvenByResponse = service.provesParts.withLock { $0 }
         if let onProgress { request.onProgress = { sent, _ in onProgress(sent) } }
         let secrets = SentSecrets([url.text], fields, service.settings)
         do throws(BlobError) {

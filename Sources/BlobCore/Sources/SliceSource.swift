@@ -52,6 +52,10 @@ private struct SliceSource: ForwardingSource {
         guard !overflows else {
             throw BlobError(.invalidArgument, "The offset \(opening.byteOffset) is past the end.")
         }
+        // Ranges of remote bytes are announced by those who know that they will be read completely.
+        if let end = self.endOffset, start < end, !self.base.traits.contains(.preparable) {
+            self.base.prepare([start..<end], opening.context)
+        }
         let base = try self.base.open(at: start, context: opening.context)
         return .deferred(base) { info, _ in
             // A slice that extends to the base's end reads through to it, so that the base checks its end.

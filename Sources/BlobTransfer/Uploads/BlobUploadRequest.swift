@@ -34,6 +34,9 @@ public struct BlobUploadRequest: Sendable {
 
     /// False to send a large body without first asking whether the server accepts it.
     var hasExpectation = true
+    /// True if the response contains a digest of the body, which the caller compares. A success that was sent before
+    /// the body had been read cannot contain it, so a body of any length may share a connection.
+    package var isProvenByResponse = false
 
     /// True to send the body in chunks even if its length is known. A body of unknown length is always sent in chunks.
     public var isChunked = false

@@ -5,7 +5,7 @@ import BlobCore
 /// The owner, a thread or a task, makes the calls in order and waits for a notification between them.
 final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one call at a time.
     /// The maximum length of a body on a shared connection. A server reads this much with the head or soon after. A
-    /// longer body could hide that a success was sent before the body was read.
+    /// longer body could hide that a success was sent before the body was read, unless the response proves it.
     private static let maximumPooledByteCount: Int64 = 64 * 1024
 
     /// The maximum wait, starting at the first byte of a slow source, for the bytes from which its media type is
@@ -60,7 +60,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         if let detection, info.mediaType == nil { info.mediaType = self.pump.withBeginning(detection.mediaType) }
         let isPooled =
             self.request.method == .put && !self.request.isChunked && self.source.traits.contains(.repeatable)
-            && info.byteCount ?? .max <= Self.maximumPooledByteCount
+            && (self.request.isProvenByResponse || info.byteCount ?? .max <= Self.maximumPooledByteCount)
         let transfer = UploadTransfer(
             self.request, info, self.pump, self.exchange, isPooled ? self.isRepetition ? .new : .pooled : .own,
             for: RequestJob(self.context))

@@ -54,6 +54,10 @@ final class Copier {
         let progress = self.progress?.isOfInput == false ? self.progress : nil
         let key = progress?.itemCount == nil ? "" : self.nextKey(of: source)
         defer { progress?.finish(key) }
+        // Ranges of remote bytes are announced by those who know several of them.
+        if let length, (0...(.max - byteOffset)).contains(length), !throttled.traits.contains(.preparable) {
+            throttled.prepare([byteOffset..<byteOffset + length], self.context)
+        }
         let reader = try throttled.open(at: byteOffset, matching: validator, context: self.context)
         defer { reader.close() }
         var rest = length ?? .max
