@@ -267,8 +267,8 @@ let package = Package(
         program("KilledImport", path: "Tests/KilledImport", "CSystemCallLog", "FileSource", assetLibrary),
         // The checks of the fuzzers; the tests apply them to the stored inputs.
         module(
-            "FuzzChecks", path: "Tests/Fuzzing/Checks", "ArchiveSource", "BlobCore", "BlobDeflate", "BlobIndex",
-            "BlobReceiving", "BlobTestSupport", "CZlib", "GzipSource"),
+            "FuzzChecks", path: "Tests/Fuzzing/Checks", "ArchiveSource", "BlobCore", "BlobDeflate", "BlobHelper",
+            "BlobIndex", "BlobReceiving", "BlobTestSupport", "BlobTransfer", "CZlib", "GzipSource"),
         program(
             "soak", path: "Tests/Soak", "BlobStreamsStandard", "BlobStreamsTesting", "BlobTestSupport",
             "CryptoDigest", "HTTPTestSupport"),

@@ -6,7 +6,9 @@ set -euo pipefail
 program=$1 work=$2 seconds=$3 seed=$4
 shift 4
 targets=("$@")
-if [ ${#targets[@]} = 0 ]; then targets=(gzip zip tar sevenzip index blocks tools table multipart differential); fi
+if [ ${#targets[@]} = 0 ]; then
+  targets=(gzip zip tar sevenzip index blocks tools table multipart http digests xml tus differential)
+fi
 each=$((seconds / ${#targets[@]}))
 seeds=$(dirname "$0")/Seeds
 

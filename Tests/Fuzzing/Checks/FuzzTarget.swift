@@ -20,14 +20,22 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case table
     /// A multipart body.
     case multipart
+    /// The head of a response of HTTP, or a request for served content. The first byte selects which.
+    case http
+    /// The header fields with digests.
+    case digests
+    /// An XML document, perhaps an XMP packet.
+    case xml
+    /// Requests of resumable uploads.
+    case tus
     /// A gzip, which is the same however it is read, and as zlib has it.
     case differential
 
     /// The length of the longest input worth trying, in bytes.
     package var maximumByteCount: Int {
         switch self {
-        case .gzip, .differential: 4096
-        case .zip, .tar, .sevenzip, .multipart: 8192
+        case .gzip, .differential, .http, .digests, .tus: 4096
+        case .zip, .tar, .sevenzip, .multipart, .xml: 8192
         case .index, .blocks, .table: 16_384
         case .tools: 40_000
         }
@@ -49,6 +57,10 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .blocks: try checkBlockIndex(bytes)
         case .table: try checkTable(bytes)
         case .multipart: try checkMultipart(bytes)
+        case .http: try checkHead(bytes)
+        case .digests: try checkDigests(bytes)
+        case .xml: try checkMarkup(bytes)
+        case .tus: try checkResumable(bytes)
         case .differential: try checkGzip(bytes)
         }
     }
@@ -69,7 +81,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .sevenzip: repairSevenZip(&bytes)
         case .index: repairIndex(&bytes, from: 0, using: &random)
         case .blocks, .table: repairIndex(&bytes, from: 1, using: &random)
-        case .tools, .multipart: break
+        case .tools, .multipart, .http, .digests, .xml, .tus: break
         }
     }
 }
