@@ -27,7 +27,7 @@ private struct ResumableClient {
     /// The bytes that have arrived, by path.
     private var contents: [String: [UInt8]] = [:]
     private var publishedNames: Set<String> = []
-    /// The hidden files of uploads whose paths were never reported, because their creation was refused or cut.
+    /// The hidden files of uploads whose paths were never reported, because their creation was cut.
     private var unknownNames: Set<String> = []
 
     init(folder: String) {
@@ -69,7 +69,7 @@ private struct ResumableClient {
                 self.contents[path] = self.parts(isOfTus ? head.values(of: "upload-concat").first ?? "" : "")
             }
         }
-        if answer == nil {
+        if request.isCut {
             let known = Set(self.contents.keys.flatMap { [Self.fileName($0), Self.fileName($0) + ".json"] })
             self.unknownNames.formUnion(self.names.subtracting(names).subtracting(known))
         }
