@@ -9,7 +9,8 @@ import Testing
 
 /// What is decoded behind a range whose end is announced: counted in compressed bytes.
 @Suite struct AnnouncedRangeTests {
-    private static let tuning = GzipTuning(pointSpacing: 128 * 1024, memberSpacing: 4 * 1024, batchByteCount: 256 * 1024)
+    private static let tuning = GzipTuning(
+        pointSpacing: 128 * 1024, memberSpacing: 4 * 1024, batchByteCount: 256 * 1024)
 
     /// Noise, so that as many compressed bytes are read as are decoded.
     private static let noise = {
