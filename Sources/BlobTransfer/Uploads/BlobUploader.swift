@@ -13,7 +13,8 @@ public import BlobCore
 ///
 /// A PUT of at most 64 KiB with a repeatable source reuses open connections, and leaves its own connection open for
 /// others. It is repeated once if a reused connection breaks before the response. The same applies to the parts of an
-/// object in an S3 store that states digests of parts. Every other request uses a connection of its own. Further repetitions occur only according to ``BlobUploadRequest/maximumRetryCount`` and
+/// object in an S3 store that states digests of parts. Every other request uses a connection of its own. Further
+/// repetitions occur only according to ``BlobUploadRequest/maximumRetryCount`` and
 /// ``BlobUploadRequest/maximumRedirectionCount``.
 public struct BlobUploader: Sendable {
     /// The maximum time to wait for the reader to close after an upload.
