@@ -68,9 +68,12 @@ import Testing
         expect(try self.run("index", "build", self.gzip, "-o", path), prints: "\(path)\n")
         let outcome = try self.run("index", "verify", self.gzip, "-o", path)
         #expect(outcome.ending == .status(0) && outcome.text.hasSuffix(" restart points are correct.\n"))
-        // A window: the windows come behind the points, which are short.
+        // A window: the windows follow the header of 18 bytes and the points.
         let whole = try readFile(path)
-        let bytes = whole.flipping(at: whole.count / 2)
+        let sections = try self.run("index", "show", self.gzip, "-o", path).text.split(separator: "\n")
+        let byteCounts = sections.dropFirst().prefix(2).compactMap { Int($0.split(separator: " ")[2]) }
+        try #require(byteCounts.count == 2)
+        let bytes = whole.flipping(at: 18 + byteCounts[0] + byteCounts[1] / 2)
         try write(bytes, to: path)
         let damaged = try self.run("index", "verify", self.gzip, "-o", path)
         #expect(damaged.ending == .status(65), "\(damaged.errorText)")
