@@ -113,7 +113,8 @@ private final class HeaderJoiner {
         return self.held.count
     }
 
-    /// Returns the number of bytes before a header that may continue after the bytes; all, if there is none.
+    /// Returns the length of the part that ends with a complete header: the bytes before an incomplete last header, or
+    /// all bytes.
     private static func countBeforePartialHeader(_ bytes: [UInt8]) -> Int {
         let first = max(0, bytes.count - self.maximumByteCount)
         if let start = (first..<bytes.count).last(where: { bytes[$0...].starts(with: self.mark) }),
