@@ -12,8 +12,8 @@ protocol MemberWalker: AnyObject {
     /// Advances to the next member; returns false at the end of the archive.
     func advance() throws(BlobError) -> Bool
 
-    /// Announces that the bytes of members with a lower index will not be read; with `Int.max`, those of no member. A
-    /// walker for which headers alone cost less may then read several headers at once.
+    /// Announces that the bytes of members with a lower index will not be read; `Int.max` means that no bytes will be
+    /// read. A walker for which headers alone cost less may then read several headers at once.
     func willRead(from index: Int)
 
     /// The index of the member in the archive's order, counting from 0; -1 before the first member.

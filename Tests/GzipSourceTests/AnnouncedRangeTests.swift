@@ -52,5 +52,21 @@ import Testing
         source.prepare([500_000..<2_000_000], BlobContext())
         let found = try source.open(at: 500_000).bytes(atMost: 8 << 20)
         #expect(found == Array(Self.noise[500_000...]))
+        // Behind the end, several threads decode as before.
+        let layer = GzipSource.Format.gzip.rawValue
+        let content = try #require(try IndexedContent.read(from: base.source, BlobContext()))
+        let file = try #require(IndexFile(.file(index.path), for: nil))
+        let loaded = try #require(
+            try GzipIndex.load(file, layer: layer, content: content, tuning: Self.tuning))
+        let opening = IndexedOpening(source: source, baseValidator: nil, context: BlobContext())
+        for (start, end) in [(Int64(0), Int64(1000)), (0, 2_000_000), (500_000, 600_000)] {
+            let pass = IndexedPass(loaded, opening, at: start, expecting: end)
+            defer { pass.close() }
+            let bytes = try [UInt8](capacity: Self.noise.count + 1) { output in
+                while try pass.read(into: &output) != .end {}
+            }
+            #expect(bytes == Array(Self.noise[Int(start)...]))
+            #expect(pass.batchCount > 10, "\(pass.batchCount) batches from \(start), expecting \(end)")
+        }
     }
 }

@@ -26,8 +26,8 @@ final class IndexedPass {
     private let index: GzipIndex
     private let opening: IndexedOpening
     private let startOffset: Int64
-    /// The offset from which on nothing is decoded ahead.
-    private let expectedEnd: Int64
+    /// The offset up to which bytes are decoded ahead, until reading continues beyond it.
+    private var expectedEnd: Int64
     private var decoder: SegmentDecoder?
     private var pipeline: OrderedPipeline<Range<Int>, DecodedBatch>?
     private var workers: BlobCancellation?
@@ -150,6 +150,7 @@ final class IndexedPass {
     ///
     /// Returns true if a batch was decoded.
     private func startPipeline(_ decoder: SegmentDecoder) throws -> Bool {
+        if self.byteOffset >= self.expectedEnd { self.expectedEnd = .max }
         let (layout, tuning) = (self.index.layout, self.opening.source.tuning)
         guard self.mayUsePoints, decoder.byteOffset == self.byteOffset, decoder.isAtSliceStart,
             self.byteOffset - self.startOffset >= tuning.pointSpacing,

@@ -86,6 +86,12 @@ private final class UploadFile: StoredUpload {
         try self.lock()
     }
 
+    deinit {
+        // A child process that was started meanwhile has a copy of the descriptor until it executes its program.
+        var lock = DescriptionLock.request(F_UNLCK)
+        _ = fcntl(self.descriptor.rawValue, DescriptionLock.setCommand, &lock)
+    }
+
     var isPresent: Bool { access(self.path, F_OK) == 0 }
     var isPublished: Bool { FileStatus(self.descriptor.rawValue).map { $0.linkCount > 1 } ?? false }
 

@@ -57,6 +57,8 @@ final class PartialFile {
     private var blocks: Set<Int64> = []
     private var unsynchronisedByteCount: Int64 = 0
 
+    deinit { self.contentFile.unlock() }
+
     /// Returns the start of the block that contains an offset.
     static func blockStart(_ byteOffset: Int64) -> Int64 { byteOffset / self.blockByteCount * self.blockByteCount }
     /// Returns the end of the block that contains the byte before an offset.

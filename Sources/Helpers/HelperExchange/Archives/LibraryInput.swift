@@ -92,14 +92,16 @@ private final class HeaderJoiner {
 
     /// Returns the next bytes, which stay valid until the next call; an empty buffer at the end, nil on failure.
     func next(_ read: () -> UnsafeRawBufferPointer?) -> UnsafeRawBufferPointer? {
-        var bytes = self.held
-        self.held = []
-        var count = 0
-        repeat {
+        guard let first = read() else { return nil }
+        // Most blocks end within content, and are not copied.
+        if self.held.isEmpty, Self.countBeforePartialHeader(first) == first.count { return first }
+        var bytes = self.held + first
+        var count = first.isEmpty ? bytes.count : bytes.withUnsafeBytes(Self.countBeforePartialHeader)
+        while count == 0, !bytes.isEmpty {
             guard let more = read() else { return nil }
             bytes += more
-            count = more.isEmpty ? bytes.count : Self.countBeforePartialHeader(bytes)
-        } while count == 0 && !bytes.isEmpty
+            count = more.isEmpty ? bytes.count : bytes.withUnsafeBytes(Self.countBeforePartialHeader)
+        }
         self.held = Array(bytes[count...])
         self.lent.deallocate()
         self.lent = .allocate(byteCount: count, alignment: 1)
@@ -115,7 +117,7 @@ private final class HeaderJoiner {
 
     /// Returns the length of the part that ends with a complete header: the bytes before an incomplete last header, or
     /// all bytes.
-    private static func countBeforePartialHeader(_ bytes: [UInt8]) -> Int {
+    private static func countBeforePartialHeader(_ bytes: UnsafeRawBufferPointer) -> Int {
         let first = max(0, bytes.count - self.maximumByteCount)
         if let start = (first..<bytes.count).last(where: { bytes[$0...].starts(with: self.mark) }),
             !(start..<bytes.count).contains(where: { bytes[$0...].starts(with: self.end) })
@@ -123,7 +125,7 @@ private final class HeaderJoiner {
             return start
         }
         // The last bytes may be the beginning of the mark.
-        for count in 1..<self.mark.count where bytes.suffix(count) == self.mark.prefix(count) {
+        for count in 1..<self.mark.count where bytes.suffix(count).elementsEqual(self.mark.prefix(count)) {
             return bytes.count - count
         }
         return bytes.count

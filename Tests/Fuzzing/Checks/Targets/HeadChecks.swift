@@ -137,7 +137,7 @@ private struct Answer {
 
     subscript(_ name: String) -> String? { self.fields.first { $0.name == name }?.value }
 
-    /// Checks that bytes are those of a range of this whole content.
+    /// Checks that a range of this whole content has the bytes.
     func checkRange(_ field: String?, is bytes: [UInt8]) throws {
         guard let field, let match = field.wholeMatch(of: /bytes ([0-9]+)-([0-9]+)\/([0-9]+)/),
             let first = Int(match.output.1), let last = Int(match.output.2), first <= last, last < self.body.count,

@@ -6,7 +6,7 @@ import Foundation
 
 /// Checks resumable uploads: the requests of a script, of tus and of the draft, one after the other.
 ///
-/// In the target and the fields, `$1` is the path of the first upload that was created, `$2` that of the second one.
+/// In the target and the fields, `$1` is the path of the first created upload, `$2` is the path of the second one.
 func checkResumable(_ bytes: [UInt8]) throws {
     let folder = try TemporaryFolder()
     try folder.makeFolder("received")
