@@ -127,12 +127,16 @@ extension BodyReceiver {
     public func abandon() {}
 }
 
-/// The receiver of a request without a body that has already been carried out.
+/// The receiver of a request without a body, which is carried out when its end is known.
 public final class AnsweredRequest: BodyReceiver {
-    private let result: RequestAnswer
+    private let action: () throws(BlobError) -> RequestAnswer
 
     /// Creates the receiver of a request with a given answer.
-    public init(_ answer: RequestAnswer) { self.result = answer }
+    public convenience init(_ answer: RequestAnswer) { self.init { answer } }
+
+    /// Creates the receiver of a request that is carried out by an action. A request with a body, or one that is cut
+    /// off, is not carried out.
+    init(_ action: @escaping () throws(BlobError) -> RequestAnswer) { self.action = action }
 
     convenience init(_ status: Int, _ fields: [RequestHead.Field] = [], _ parts: [ReceivedPart] = []) {
         self.init(RequestAnswer(status: status, fields: fields, parts: parts))
@@ -143,6 +147,6 @@ public final class AnsweredRequest: BodyReceiver {
         throw RequestRefusal.error(400, "This request has no body.")
     }
 
-    /// Returns the given answer.
-    public func answer() -> RequestAnswer { self.result }
+    /// Returns the given answer, or carries out the request.
+    public func answer() throws(BlobError) -> RequestAnswer { try self.action() }
 }

@@ -37,9 +37,14 @@ struct DraftRequest: ResumableRequest {
         case "POST", "PUT": return try self.create(uploads)
         case "PATCH": return try self.append(to: uploads.find(self.identifier ?? ""), uploads)
         case "DELETE":
-            try uploads.find(self.identifier ?? "").remove()
-            return AnsweredRequest(204)
-        default: return try self.describe(uploads.find(self.identifier ?? ""), uploads)
+            return AnsweredRequest { () throws(BlobError) in
+                try uploads.find(self.identifier ?? "").remove()
+                return RequestAnswer(status: 204)
+            }
+        default:
+            return AnsweredRequest { () throws(BlobError) in
+                try self.describe(uploads.find(self.identifier ?? ""), uploads)
+            }
         }
     }
 
@@ -101,7 +106,7 @@ struct DraftRequest: ResumableRequest {
 
     private func describe(
         _ upload: ResumableUpload, _ uploads: ResumableUploads
-    ) throws(BlobError) -> any BodyReceiver {
+    ) throws(BlobError) -> RequestAnswer {
         // The next request may begin at this offset, so the offset must not change.
         let facts = try upload.facts(interrupting: true)
         let parts = try upload.completeParts()
@@ -111,7 +116,7 @@ struct DraftRequest: ResumableRequest {
         ]
         fields += try upload.facts().record.part.digestFields
         if let byteCount = facts.byteCount { fields.append(("Upload-Length", String(byteCount))) }
-        return AnsweredRequest(204, fields, parts)
+        return RequestAnswer(status: 204, fields: fields, parts: parts)
     }
 
     /// Returns the length of the upload, according to a request at `offset`; nil if the request states no length.

@@ -56,24 +56,30 @@ final class ResumableReceiver: BodyReceiver {
         } catch {
             // According to the draft, an upload that exceeds its length is no longer valid (section 4.4.2).
             if case .draft = self.bytes, error.refusalStatus == 413 { try self.upload.remove() }
-            try self.removeIfUnreachable()
+            self.removeIfUnreachable()
             throw error
         }
     }
 
-    /// Removes an upload whose creation is refused, because the refusal does not contain its URL.
-    private func removeIfUnreachable() throws(BlobError) {
-        if case .tus = self.bytes, self.status == 201 { try self.upload.remove() }
+    /// Removes an upload whose creation is refused, unless an interim response with its URL was sent. The refusal does
+    /// not contain the URL.
+    private func removeIfUnreachable() {
+        // Fails if it is removed already.
+        if self.status == 201, self.interimAnswer == nil { try? self.upload.remove() }
     }
 
     func answer() throws(BlobError) -> RequestAnswer {
-        // After an error, the bytes are discarded as if the request had been abandoned.
         do throws(BlobError) {
-            try self.check.finish()
+            return try self.storedAnswer()
         } catch {
-            try self.removeIfUnreachable()
+            self.removeIfUnreachable()
             throw error
         }
+    }
+
+    private func storedAnswer() throws(BlobError) -> RequestAnswer {
+        // After an error, the bytes are discarded as if the request had been abandoned.
+        try self.check.finish()
         self.isOver = true
         var (status, fields, offset) = (self.status, self.fields, Int64(0))
         switch self.bytes {

@@ -6,7 +6,7 @@ protocol ResumableRequest: Sendable {
     /// True for a request with the whole body of a new upload, which may be received like an ordinary request.
     var isWholeBody: Bool { get }
 
-    /// Returns the receiver for the request's body. A request without a body is carried out immediately.
+    /// Returns the receiver for the request's body. A request without a body is carried out when its end is known.
     ///
     /// - Throws: An error with a ``RequestRefusal`` as its cause, and the errors of the disk.
     func makeReceiver(in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver

@@ -38,24 +38,31 @@ struct TusRequest: ResumableRequest {
     }
 
     func makeReceiver(in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
-        guard self.method != "OPTIONS" else { return Self.answered(204, self.abilities(uploads)) }
+        guard self.method != "OPTIONS" else {
+            return AnsweredRequest(Self.answer(204, self.abilities(uploads)))
+        }
         guard self.fields["tus-resumable"] == Self.version else {
             throw RequestRefusal.uploadError(412, "The only supported version of tus is \(Self.version).")
         }
         switch self.method {
         case "POST": return try self.create(uploads)
-        case "HEAD": return try self.describe(uploads.find(self.identifier))
+        case "HEAD":
+            return AnsweredRequest { () throws(BlobError) in try self.describe(uploads.find(self.identifier)) }
         case "DELETE":
-            try uploads.find(self.identifier).remove()
-            return Self.answered(204)
+            return AnsweredRequest { () throws(BlobError) in
+                try uploads.find(self.identifier).remove()
+                return Self.answer(204)
+            }
         case "PATCH": return try self.append(to: uploads.find(self.identifier))
         default: throw RequestRefusal.uploadError(405, "The value of X-HTTP-Method-Override is not a tus method.")
         }
     }
 
-    private static func answered(
+    private static func answer(
         _ status: Int, _ fields: [RequestHead.Field] = [], _ parts: [ReceivedPart] = []
-    ) -> AnsweredRequest { AnsweredRequest(status, [("Tus-Resumable", self.version)] + fields, parts) }
+    ) -> RequestAnswer {
+        RequestAnswer(status: status, fields: [("Tus-Resumable", self.version)] + fields, parts: parts)
+    }
 
     private func abilities(_ uploads: ResumableUploads) -> [RequestHead.Field] {
         [
@@ -69,7 +76,9 @@ struct TusRequest: ResumableRequest {
 
     private func create(_ uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
         let concatenation = self.fields["upload-concat"]
-        if let concatenation, concatenation != "partial" { return try self.concatenate(concatenation, in: uploads) }
+        if let concatenation, concatenation != "partial" {
+            return AnsweredRequest { () throws(BlobError) in try self.concatenate(concatenation, in: uploads) }
+        }
         guard let byteCount = self.number("upload-length") else {
             throw RequestRefusal.uploadError(400, "A creation request must have an Upload-Length in bytes.")
         }
@@ -90,7 +99,7 @@ struct TusRequest: ResumableRequest {
     /// - Parameter value: The value of `Upload-Concat`: `final;` and the URLs of the parts, separated by spaces.
     /// - Throws: A refusal with 400 for any other value, and for a part that is not a partial upload or is not
     ///   complete; with 404 for a part that does not exist; with 413 for more bytes than the limit.
-    private func concatenate(_ value: String, in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
+    private func concatenate(_ value: String, in uploads: ResumableUploads) throws(BlobError) -> RequestAnswer {
         let words = value.split(separator: ";", maxSplits: 1)
         guard words.count == 2, words[0] == "final" else {
             throw RequestRefusal.uploadError(
@@ -116,7 +125,7 @@ struct TusRequest: ResumableRequest {
         record.digests = BlobStatedDigest.fieldValue(self.digests.representation)
         let upload = try uploads.concatenate(
             parts, as: record, words: parts.map(\.identifier) + [self.fields["upload-metadata"] ?? ""])
-        return Self.answered(201, [("Location", upload.path)], try upload.completeParts())
+        return Self.answer(201, [("Location", upload.path)], try upload.completeParts())
     }
 
     /// Returns the path of an `http` URL, or of a URL without a scheme and host.
@@ -153,12 +162,12 @@ struct TusRequest: ResumableRequest {
         }
     }
 
-    private func describe(_ upload: ResumableUpload) throws(BlobError) -> any BodyReceiver {
+    private func describe(_ upload: ResumableUpload) throws(BlobError) -> RequestAnswer {
         let facts = try upload.facts()
         // An earlier receiver may have been killed before it named the complete file.
         let parts = try upload.completeParts()
         let concatenation = facts.record.has(.partial) ? "partial" : facts.record.concatenation
-        return Self.answered(
+        return Self.answer(
             200,
             [
                 ("Upload-Offset", String(facts.arrivedByteCount)),

@@ -91,7 +91,8 @@ private struct ResumableClient {
     mutating func removeUploads() throws {
         for path in self.contents.keys {
             let fields = [(name: "Tus-Resumable", value: "1.0.0")]
-            _ = try self.uploads.receiver(for: RequestHead(method: "DELETE", target: path, fields: fields))
+            let head = RequestHead(method: "DELETE", target: path, fields: fields)
+            _ = try self.uploads.receiver(for: head)?.answer()
         }
         let others = self.names.subtracting(self.publishedNames).subtracting(self.unknownNames)
         try require(others.isEmpty, "other files: \(others)")
@@ -125,7 +126,8 @@ private struct ResumableClient {
             if let answer { try self.check(answer, path) }
             return answer?.fields.first { $0.name == "Upload-Offset" }.flatMap { Int($0.value) }
         } catch let error as BlobError {
-            try require(error.answer.status == 404, "HEAD fails: \(error)")
+            // With 400, the complete bytes differ from the digest that was stated at creation, and are removed.
+            try require([400, 404].contains(error.answer.status), "HEAD fails: \(error)")
             return nil
         }
     }
