@@ -8,15 +8,27 @@ import BlobPlatform
 /// append leaves them unchanged, but a rewrite rarely does. On kernels before Linux 6.13, modification times are only
 /// as precise as the timer tick (4 ms at 250 Hz), so a rewrite of the same size within the tick of the opening is not
 /// detected.
+///
+/// Small reads in a row are served from memory: a system call for each of them takes longer than the copy.
 final class FileSnapshot {
+    /// The size in bytes below which a read is small.
+    private static let smallByteCount = 4096
+    /// The number of small reads in a row after which bytes are read ahead.
+    private static let smallReadCount = 4
+    /// The number of bytes to read ahead.
+    private static let aheadByteCount = 16 * 1024
+
     private let descriptor: FileDescriptor
     // Only the parts of the context that are needed for waiting, because thousands of readers may be open.
     private let cancellation: BlobCancellation
     private let deadline: ContinuousClock.Instant?
     private var lastStatus: FileStatus
     private var deliveredBytes = DeliveredBytes()
-    /// The offset after the last delivered bytes.
+    /// The offset after the last delivered bytes and the bytes read ahead.
     private var deliveredEnd: Int64 = 0
+    private var smallReads = 0
+    /// The bytes read ahead, which the file had when they were read.
+    private var ahead: Window?
     private let growth: FileSource.GrowthPolicy
 
     init(_ descriptor: FileDescriptor, growth: FileSource.GrowthPolicy, _ context: BlobContext) {
@@ -34,6 +46,42 @@ final class FileSnapshot {
 
     /// Reads bytes, waiting for the device if necessary.
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws {
+        _ = try self.combine(at: byteOffset, into: &output) { output in
+            try self.readFile(at: byteOffset, into: &output)
+            return true
+        }
+    }
+
+    /// Reads bytes that are in the page cache; returns false if none are, or if only waiting can show whether data is
+    /// being appended to the file.
+    func readNow(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> Bool {
+        try self.combine(at: byteOffset, into: &output) { try self.readFileNow(at: byteOffset, into: &$0) }
+    }
+
+    /// Delivers bytes read ahead, or calls `read` with `output`; with more memory after several small reads in a row.
+    private func combine(
+        at byteOffset: Int64, into output: inout OutputRawSpan, _ read: (inout OutputRawSpan) throws -> Bool
+    ) rethrows -> Bool {
+        if let ahead, !ahead.isEmpty, byteOffset == self.deliveredEnd - Int64(ahead.count) {
+            ahead.move(to: &output)
+            return true
+        }
+        self.smallReads =
+            output.freeCapacity < Self.smallByteCount && byteOffset == self.deliveredEnd ? self.smallReads + 1 : 0
+        guard self.smallReads > Self.smallReadCount else {
+            self.ahead = nil
+            return try read(&output)
+        }
+        let ahead = self.ahead ?? Window(Self.aheadByteCount)
+        self.ahead = ahead
+        var isThere = true
+        let byteCount = Int(clamping: self.byteCount - byteOffset)
+        _ = try ahead.fill { try $0.append(atMost: byteCount) { isThere = try read(&$0) } }
+        ahead.move(to: &output)
+        return isThere
+    }
+
+    private func readFile(at byteOffset: Int64, into output: inout OutputRawSpan) throws {
         let count = try output.append { buffer in
             // If the file has grown, there are bytes after its old end.
             byteOffset < self.byteCount ? try self.descriptor.read(into: buffer, at: byteOffset) : 0
@@ -42,9 +90,7 @@ final class FileSnapshot {
         try self.recordDelivery(count, of: output, at: byteOffset)
     }
 
-    /// Reads bytes that are in the page cache; returns false if none are, or if only waiting can show whether data is
-    /// being appended to the file.
-    func readNow(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> Bool {
+    private func readFileNow(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> Bool {
         var isThere = true
         let count = try output.append { buffer in
             guard byteOffset < self.byteCount else { return 0 }

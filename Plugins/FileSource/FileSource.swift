@@ -16,6 +16,9 @@ public import BlobPlatform
 /// yet, or the last delivered bytes are the same in both, a rewritten larger file cannot be distinguished from a file
 /// that grew.
 ///
+/// Several reads of less than 4 KiB in a row are served from 16 KiB that are read and checked at once, so that a change
+/// is found after at most 16 KiB.
+///
 /// A FIFO is read once, from its start, and reading can be cancelled while it is empty. A block device has random
 /// access and a length, but no validator. Other devices are read from their start to their end, if they have one.
 /// Folders and sockets throw ``BlobError/Code/unsupported``. Files that report no size, such as those in `/proc` and

@@ -136,6 +136,18 @@ package struct IndexFile: Sendable {
         if case .index(_, let table) = self.state() { table.entries } else { [] }
     }
 
+    /// Returns the kinds of the sections whose checksum is wrong, of those whose records have no checksums of their own.
+    ///
+    /// - Throws: Errors of reading the file.
+    package func damagedKinds() throws(BlobError) -> [IndexSection.Kind] {
+        guard case .index(let file, let table) = self.state() else { return [] }
+        var kinds: [IndexSection.Kind] = []
+        for entry in table.entries where !entry.flags.contains(.hasOwnChecks) {
+            if try IndexSection(file, entry).wholeBytes() == nil { kinds.append(entry.key.kind) }
+        }
+        return kinds
+    }
+
     /// The state of ``path``.
     private enum State {
         case nothing

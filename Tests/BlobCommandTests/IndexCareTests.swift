@@ -71,14 +71,18 @@ import Testing
         // A window: the windows follow the header of 18 bytes and the points.
         let whole = try readFile(path)
         let sections = try self.run("index", "show", self.gzip, "-o", path).text.split(separator: "\n")
-        let byteCounts = sections.dropFirst().prefix(2).compactMap { Int($0.split(separator: " ")[2]) }
-        try #require(byteCounts.count == 2)
+        let byteCounts = sections.dropFirst().compactMap { Int($0.split(separator: " ")[2]) }
+        try #require(byteCounts.count == 3 && sections.last?.contains(" PRTS ") == true)
         let bytes = whole.flipping(at: 18 + byteCounts[0] + byteCounts[1] / 2)
         try write(bytes, to: path)
         let damaged = try self.run("index", "verify", self.gzip, "-o", path)
         #expect(damaged.ending == .status(65), "\(damaged.errorText)")
         #expect(damaged.text.hasPrefix("Restart point ") && damaged.errorText.contains(" is incorrect (faults: 1, "))
         #expect(try readFile(path) == bytes)
+        // The section by which a copy is recognised.
+        try write(whole.flipping(at: 18 + byteCounts[0] + byteCounts[1] + byteCounts[2] / 2), to: path)
+        let unlike = try self.run("index", "verify", self.gzip, "-o", path)
+        #expect(unlike.ending == .status(65) && unlike.text == "Section PRTS: the checksum is wrong.\n")
         // A copy of the content has the index; other content has not.
         try write(whole, to: path)
         let copy = try self.folder.write(readFile(self.gzip), to: "copy")

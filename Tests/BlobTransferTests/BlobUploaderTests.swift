@@ -63,6 +63,14 @@ import Testing
         #expect(!text.contains("Expect"))
     }
 
+    @Test func whitespaceAroundAValueDoesNotBelongToIt() throws {
+        for line in ["X: a b", "X:a b", "X: \t a b", "X: a b \t"] {
+            #expect(BlobHTTPField(line: line) == BlobHTTPField("X", "a b"))
+        }
+        for line in ["X", "X:", "X: \t "] { #expect(BlobHTTPField(line: line) == nil) }
+        #expect(BlobHTTPField(line: "X;") == BlobHTTPField("X", ""))
+    }
+
     /// Both are one packet, which a server reads at once.
     @Test(arguments: [1, 4096, 16_000]) func aSmallBodyIsSentWithItsHead(byteCount: Int) async throws {
         let content = makeContent(byteCount)

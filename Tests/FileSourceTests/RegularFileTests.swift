@@ -176,6 +176,37 @@ import Testing
         }
     }
 
+    /// Small reads in a row are served from 16 KiB that were read at once, after which the change is found.
+    @Test func smallReadsDeliverOnlyBytesOfTheSnapshot() throws {
+        for growth in [FileSource.GrowthPolicy.snapshot, .strict] {
+            try self.writeOldFile("x", self.content)
+            let reader = try self.source("x", growth: growth).open()
+            var bytes: [UInt8] = []
+            for _ in 0..<6 { bytes += try read(reader, upTo: 1000) }
+            let file = try File(self.folder.path("x"), O_WRONLY)
+            try file.write(self.content.map { ~$0 }, at: 0)
+            file.close()
+            let error = try #require(throws: BlobError.self) {
+                while bytes.count < 50_000 { bytes += try read(reader, upTo: 1000) }
+            }
+            #expect(error.code == .changed)
+            #expect(bytes.count == 4000 + 16384)
+            #expect(bytes.elementsEqual(self.content.prefix(bytes.count)))
+        }
+    }
+
+    @Test func smallReadsOfAFileThatGrowsEndAtTheLengthItHad() throws {
+        try self.folder.write(self.content, to: "log")
+        let reader = try self.source("log").open()
+        var bytes: [UInt8] = []
+        let log = try File(self.folder.path("log"), O_WRONLY | O_APPEND)
+        while case let piece = try read(reader, upTo: 1500), !piece.isEmpty {
+            bytes += piece
+            if bytes.count % 15_000 == 0 { try log.write([1, 2, 3]) }
+        }
+        #expect(bytes == self.content)
+    }
+
     /// The time of modification is all that tells a rewrite of the same size from no rewrite.
     @Test func aTouchedFileIsChanged() throws {
         for growth in [FileSource.GrowthPolicy.snapshot, .strict] {

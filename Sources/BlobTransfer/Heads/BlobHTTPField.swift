@@ -20,7 +20,9 @@ public struct BlobHTTPField: Sendable, Equatable {
             return
         }
         guard let colon = line.firstIndex(of: ":") else { return nil }
-        let value = line[line.index(after: colon)...].drop { $0 == " " }
+        // Optional whitespace around a value does not belong to it (RFC 9110, section 5.5).
+        var value = line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
+        while value.last == " " || value.last == "\t" { value.removeLast() }
         guard !value.isEmpty else { return nil }
         self.init(String(line[..<colon]), String(value))
     }

@@ -114,8 +114,8 @@ struct IndexVerifyCommand: ParsableCommand {
         commandName: "verify", abstract: "Verifies every restart point of an index by decoding.",
         discussion: """
             Decodes everything twice: from the start, to verify the checksums in the index, and from each restart \
-            point with its window. Prints a line for each incorrect point, or the number of points if all are correct. \
-            The index is not changed.
+            point with its window. Prints a line for each incorrect point or section, or the number of points if all \
+            are correct. The index is not changed.
 
             EXAMPLES:
               blob index verify log.gz
@@ -138,6 +138,10 @@ struct IndexVerifyCommand: ParsableCommand {
         let pointCount = try verifying.verifyIndex(context) { fault in
             faultCount += 1
             try printLine(printable(fault))
+        }
+        for kind in try file.damagedKinds() {
+            faultCount += 1
+            try printLine("Section \(kind): the checksum is wrong.")
         }
         guard let pointCount else {
             throw BlobError(
