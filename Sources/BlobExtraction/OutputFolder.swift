@@ -38,11 +38,7 @@ package final class OutputFolder {
     package init(
         path: [UInt8], isReplacing: Bool = false, makesLinksRelative: Bool = false, resolvesInKernel: Bool = true
     ) throws(BlobError) {
-        var newPaths: [[UInt8]] = []
-        guard Self.create(path, &newPaths) else {
-            throw writeFailure("Could not create the folder \(BlobMember.printable(path))")
-        }
-        self.newPaths = newPaths
+        self.newPaths = try createFolder(path, operation: "write")
         let root = try Descriptor(
             path.cString, O_RDONLY | O_DIRECTORY, doing: "Could not open the folder \(BlobMember.printable(path))",
             operation: "write")
@@ -50,17 +46,6 @@ package final class OutputFolder {
         self.tree = FolderTree(root, resolvesInKernel: resolvesInKernel)
         self.isReplacing = isReplacing
         self.makesLinksRelative = makesLinksRelative
-    }
-
-    /// Creates a missing folder and its missing parents; returns false, with the reason in `errno`, on failure.
-    private static func create(_ path: [UInt8], _ newPaths: inout [[UInt8]]) -> Bool {
-        var isNew = mkdir(path.cString, 0o777) == 0
-        if !isNew, errno == ENOENT, let end = path.lastIndex(of: UInt8(ascii: "/")), end > 0 {
-            guard self.create(Array(path[..<end]), &newPaths) else { return false }
-            isNew = mkdir(path.cString, 0o777) == 0
-        }
-        if isNew { newPaths.append(path) }
-        return isNew || errno == EEXIST
     }
 
     /// Returns the reason why a member is never extracted, regardless of the folder's content; nil if it can be

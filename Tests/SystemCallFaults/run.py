@@ -14,11 +14,12 @@ it ends in time, without a signal, and
 Interrupted and short calls may not be seen at all: only the first way passes. A library that ends or crashes the
 process without memory is a known limit, which is counted, as is SQLite when an fsync is interrupted.
 """
-import argparse, collections, hashlib, mmap, os, random, re, shutil, struct, subprocess, sys, tempfile, threading, time
+import argparse, collections, hashlib, mmap, os, random, re, shutil, signal, struct, subprocess, sys, tempfile
+import threading, time
 from concurrent.futures import ThreadPoolExecutor
 
 import fixtures
-from servers import Files, Receiver
+from servers import Files, Receiver, request
 from uses import Use, uses
 
 # Seconds that a run may take: far more than the slowest takes, byte by byte.
@@ -36,7 +37,7 @@ TEMPORARY = re.compile(r'(^|/)\.[^/]+\.[0-9a-z]{8,13}$|(^|/)blob-spool-')
 # A lack of memory in a library that reads a format, as the library tells it.
 MEMORY = {'corrupted', 'truncated', 'limitExceeded', 'unsupported', 'encrypted', 'checksumMismatch'}
 # Libraries that end the process without memory; GRDB does where SQLite cannot even end a transaction.
-FATAL = re.compile(r'(?:Fatal Internal Error in )?(libarchive|GRDB)[:/]')
+FATAL = re.compile(r'(?:Fatal Internal Error in )?(libarchive|GRDB|NIO)(?:Core|Posix)?[:/]')
 # GRDB has queues: libdispatch waits for ever for its threads, and traps without its loop.
 SPARED_FOR_DISPATCH = ' pthread_create epoll_create1 epoll_ctl eventfd '
 
@@ -55,7 +56,9 @@ class Suite:
         self.content = fixtures.make(self.F)
         self.web = Files(self.F)
         receive = os.path.join(os.path.dirname(self.blob), 'blob-receive')
-        self.receiver = Receiver(receive) if os.access(receive, os.X_OK) else None
+        self.receiver = None
+        if os.access(receive, os.X_OK):
+            self.receiver = Receiver(receive, os.path.join(self.folder, 'received'))
         self.lock = threading.Lock()
         self.failures, self.kinds, self.calls = [], collections.Counter(), collections.Counter()
         self.limits = collections.Counter()
@@ -90,7 +93,7 @@ class Suite:
         environment = dict(os.environ, XDG_CACHE_HOME=caches, SWIFT_BACKTRACE='enable=no')
         if use.library:
             faults['FAULTS_SPARED'] = SPARED_FOR_DISPATCH
-        if use.program == 'blob':
+        if use.program != 'blob-archive-helper':
             environment.update(faults)
         else:
             # The helper gets a small environment of its own.
@@ -110,8 +113,9 @@ class Suite:
             feeders.append(threading.Thread(target=self.feed, args=(lambda: ends[1], use.input, None)))
         if use.fifo:
             os.mkfifo(os.path.join(output, 'fifo'))
+        program = os.path.join(os.path.dirname(self.blob), use.program) if use.requests else self.blob
         process = subprocess.Popen(
-            [self.blob] + [fill(word) for word in use.words], stdin=stdin, stdout=subprocess.PIPE,
+            [program] + [fill(word) for word in use.words], stdin=stdin, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, env=environment, cwd=output)
         if use.input:
             os.close(stdin)
@@ -121,6 +125,8 @@ class Suite:
         for feeder in feeders:
             feeder.start()
         outcome = {'wrong': None}
+        if use.requests:
+            outcome['wrong'] = self.visit(process, use, mode)
         try:
             stdout, stderr = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
@@ -132,7 +138,9 @@ class Suite:
         with open(page, 'rb') as file:
             outcome['count'], outcome['failed'], call, crash = struct.unpack('QQ48s48s', file.read(112))
         outcome['call'], outcome['crash'] = (text.split(b'\0')[0].decode() for text in (call, crash))
-        outcome['status'] = process.returncode
+        # A server was asked to end.
+        is_asked = use.requests and process.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
+        outcome['status'] = 0 if is_asked else process.returncode
         outcome['errors'] = stderr.decode(errors='replace')
         outcome['wrong'] = outcome['wrong'] or self.judge(use, mode, outcome, stdout, stderr, output)
         if not outcome['wrong'] and use.after:
@@ -144,12 +152,37 @@ class Suite:
                 outcome['wrong'] = f'afterwards: status {result.returncode}, {result.stderr!r}, or other bytes'
         with self.lock:
             self.count += 1
-            ending = 'right bytes' if process.returncode == 0 else outcome['errors'].split(': ')[1:2] or ['?']
+            ending = 'right bytes' if outcome['status'] == 0 else outcome['errors'].split(': ')[1:2] or ['?']
             self.kinds[ending if isinstance(ending, str) else ending[0]] += 1
             if outcome['failed']:
                 self.calls[outcome['call'] or mode] += 1
         shutil.rmtree(output, ignore_errors=True)
         return outcome
+
+    @staticmethod
+    def visit(process, use, mode):
+        """Sends the requests to a server until all succeed, and asks it to end; returns what is wrong."""
+        timer = threading.Timer(PATIENCE, process.kill)
+        timer.start()
+        url, wrong, failures = process.stdout.readline().decode().strip(), None, 0
+        for turn in range(6 if url else 0):
+            failures = 0
+            for words in use.requests:
+                answer = request(url, *words)
+                failures += answer is None
+                wrong = wrong or answer
+            if turn >= 2 and not failures:
+                break
+        # A request that meets the fault may fail. With calls that go on failing, all of them may.
+        if failures and mode not in ('on', 'memory-on'):
+            try:
+                # A receiver that cannot report what it received ends.
+                process.wait(5 if use.program == 'blob-receive' else 0)
+            except subprocess.TimeoutExpired:
+                wrong = wrong or 'all requests after the fault fail'
+        process.terminate()
+        timer.cancel()
+        return wrong
 
     @staticmethod
     def open_fifo(output, process):
@@ -183,7 +216,10 @@ class Suite:
     def judge(self, use, mode, outcome, stdout, stderr, output):
         status, expected = outcome['status'], use.expected
         fatal = FATAL.match(outcome['errors'])
-        if mode.startswith('memory') and status != 0 and (outcome['crash'] or fatal):
+        # NIO ends the process when a thread or a descriptor of its loop cannot be made.
+        if use.requests and status == -signal.SIGILL and (fatal or not stderr):
+            fatal = fatal or ['', 'NIO']
+        if status != 0 and (fatal and fatal[1] == 'NIO' or mode.startswith('memory') and (outcome['crash'] or fatal)):
             with self.lock:
                 self.limits[
                     f"{outcome['crash']} crashes" if outcome['crash'] else f'{fatal[1]} ends the process'] += 1
@@ -218,7 +254,7 @@ class Suite:
         if left:
             return f'left behind: {left}'
         if status == 0:
-            return f'status 0, and errors: {stderr!r}' if stderr else None
+            return f'status 0, and errors: {stderr!r}' if stderr and not use.requests else None
         # SQLite repeats its other calls, but not this one.
         if mode == 'storm' and 'SQLite 1034' in outcome['errors']:
             with self.lock:
@@ -226,13 +262,13 @@ class Suite:
             return None
         if mode in ('storm', 'short', 'uncached'):
             return f'status {status}: {stderr!r}'
-        match = re.match(r'blob: (\w+): ', outcome['errors'])
+        match = re.match(r'(blob\S*: )(\w+): ', outcome['errors'])
         lines = outcome['errors'].split('\n')[:-1]
-        if not match or not use.isList and len(lines) != 1 or not all(line.startswith('blob: ') for line in lines):
+        if not match or not use.isList and len(lines) != 1 or not all(line.startswith(match[1]) for line in lines):
             return f'status {status}, and no error of one line: {stderr!r}'
-        if STATUS.get(match[1]) != status:
-            return f'status {status} of {match[1]}'
-        if match[1] not in use.codes | (MEMORY if mode.startswith('memory') else set()):
+        if STATUS.get(match[2]) != status:
+            return f'status {status} of {match[2]}'
+        if match[2] not in use.codes | (MEMORY if mode.startswith('memory') else set()):
             return f'an error of another kind: {stderr!r}'
         return None
 

@@ -1,5 +1,27 @@
 """The servers that uses of `blob` read from and upload to, on 127.0.0.1."""
-import http.server, json, os, re, subprocess, threading
+import http.client, http.server, json, os, re, subprocess, threading, urllib.parse
+
+
+def request(url, path, expected, body=None):
+    """Gets `expected`, or puts `body`; returns None if the request fails, and a text if success is claimed wrongly."""
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=20)
+    try:
+        connection.request('GET' if body is None else 'PUT', path, body)
+        response = connection.getresponse()
+        data = response.read()
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+    if response.status not in (200, 201):
+        return None
+    if body is None:
+        return '' if data == expected else f'a response with {len(data)} bytes, or others'
+    for report in map(json.loads, data.splitlines()):
+        with open(report['file'], 'rb') as file:
+            if file.read() == body:
+                return ''
+    return 'a body was taken for complete, and is not stored'
 
 
 class Files(http.server.ThreadingHTTPServer):
@@ -40,8 +62,8 @@ class FileHandler(http.server.BaseHTTPRequestHandler):
 class Receiver:
     """A `blob-receive`, and the digests of what it reports as complete, by name."""
 
-    def __init__(self, program):
-        self.process = subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    def __init__(self, program, folder):
+        self.process = subprocess.Popen([program, '--directory', folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.url = self.process.stdout.readline().decode().strip()
         self.digests = {}
         self.news = threading.Condition()

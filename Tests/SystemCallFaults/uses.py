@@ -33,6 +33,7 @@ class Use:
     isList: bool = False  # Each line of the output stands for itself; so does each error.
     output: str = None  # The file that has the expected bytes instead of standard output.
     received: bytes = None  # The body that is uploaded.
+    requests: list = None  # Requests to send to a server: a path, the expected bytes, and a body to put.
     after: tuple = None  # A command that runs without faults after a run, and its bytes.
 
 
@@ -122,7 +123,20 @@ def uses(blob, folder, fixtures, content, uploads):
         yield Use('HTTP', ['cat', '{H}/small'], small, codes=WEB)
         yield Use('HTTP at an offset', ['cat', '{H}/big', '--offset', '5000000'], big[5_000_000:], codes=WEB)
         yield Use('zip by HTTP', ['cat', '{H}/a.zip#deflated'], small, codes=WEB)
+        yield Use(
+            'fetch', ['fetch', '--quiet', '-o', '{O}/out', '{H}/small'], small, codes=WEB, output='out',
+            after=(['fetch', '--quiet', '-o', '{O}/again', '{H}/small'], None))
+        # Swift reads the arguments from /proc.
+        yield Use(
+            'serve', ['--no-token', '{F}/small', '{F}/a.zip'], None, 'big', program='blob-serve',
+            codes=SYSTEM | {'invalidArgument'}, requests=[('/small', small), ('/a.zip/deflated', small)])
+        yield Use(
+            'receive', ['--directory', '{O}/store'], None, 'big', program='blob-receive',
+            requests=[('/x', None, small)])
     if web.returncode == 0 and uploads:
+        yield Use(
+            'upload, resumable', ['upload', '--resumable', 'draft', '{F}/small', '{U}'], None, codes=WEB,
+            received=small)
         yield Use('upload', ['upload', '{F}/small', '{U}'], None, codes=WEB, received=small)
         yield Use('upload of a member', ['upload', '{F}/a.zip#deflated', '{U}'], None, codes=WEB, received=small)
         yield Use('upload in chunks', ['upload', '-', '{U}'], None, codes=WEB, input=path('small'), received=small)

@@ -109,20 +109,15 @@ struct LibraryFolder: Sendable {
     /// - Throws: ``BlobError/Code/invalidArgument`` if the folder contains anything except the remains of an
     ///   interrupted creation.
     func create() throws(BlobError) {
-        var folders = [URL(fileURLWithPath: self.path, isDirectory: true)]
-        while let missing = folders.last, missing.path != "/", !FileManager.default.fileExists(atPath: missing.path) {
-            folders.append(missing.deletingLastPathComponent())
-        }
-        for missing in folders.dropLast().reversed() {
-            guard mkdir(missing.path, 0o777) == 0 || errno == EEXIST else {
-                throw BlobError(systemError: errno, doing: "Could not create the folder \(missing.path)")
-            }
-        }
+        let newPaths = try createFolder(Array(self.path.utf8))
         guard FileStatus(at: self.path)?.isFolder == true else {
             throw BlobError(
                 .invalidArgument, "A library must be a folder, but '\(self.path)' is a file.", operation: "write")
         }
-        for parent in folders.dropFirst() { try Folder(parent.path).synchronise() }
+        for path in newPaths {
+            let folder = URL(fileURLWithPath: String(decoding: path, as: UTF8.self))
+            try Folder(folder.deletingLastPathComponent().path).synchronise()
+        }
         let folder = try Folder(self.path)
         let names = try folder.names()
         var files = Set(["", "-wal", "-shm", "-journal"].map { Self.catalogue + $0 })

@@ -93,7 +93,7 @@ package enum ReceiverLock {
         let folder = try self.makeFolder(path)
         self.folder.withLock { $0 = folder }
         // Never closed.
-        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = retryingOnInterrupt { open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(folder)") }
         // Opened for reading, because a folder cannot be opened for writing.
         var lock = DescriptionLock.request(F_RDLCK, at: self.ownerOffset, count: 1)
@@ -133,19 +133,16 @@ package enum ReceiverLock {
     }
 
     private static func makeFolder(_ path: String) throws(BlobError) -> String {
-        if FileStatus(at: path) == nil, errno == ENOENT {
-            try BlobError.wrapping {
-                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-            }
-        }
+        try createFolder(Array(path.utf8))
         guard let real = realpath(path, nil) else {
             throw BlobError(systemError: errno, doing: "Could not open \(path)")
         }
         defer { free(real) }
-        guard FileStatus(at: real)?.isFolder == true else {
+        let folder = String(cString: real)
+        guard try FileStatus(ofFileAt: Array(folder.utf8)).isFolder else {
             throw BlobError(.invalidArgument, "\(path) is not a folder.")
         }
-        return String(cString: real)
+        return folder
     }
 }
 

@@ -43,7 +43,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     private func update<Result>(
         delivers: Bool = true, _ body: (inout Machine, inout BlobStreamState) -> (Result, [Machine.Action])
     ) -> Result {
-        let ((result, actions), hasPending) = self.state.updateWithoutDelivering { body(&self.machine.locked, &$0) }
+        let ((result, actions), hasPending) = self.machine.update(body)
         for action in actions { self.perform(action) }
         if delivers, hasPending { self.state.deliver() }
         return result
@@ -145,7 +145,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     /// Records an event in the state. Called by threads that use the reader, which must not notify observers, and by
     /// other threads.
     private func record(_ event: BlobEvent, of session: BlobCancellation) {
-        let (isShown, _) = self.state.updateWithoutDelivering { self.machine.locked.record(event, of: session, &$0) }
+        let (isShown, _) = self.machine.update { $0.record(event, of: session, &$1) }
         if isShown { BlockingPool.briefJobs.run { [state] in state.deliver() } }
     }
 

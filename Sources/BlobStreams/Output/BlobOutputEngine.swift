@@ -40,7 +40,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: the 
 
     /// Passes an event to the machine and performs its actions. Observers are notified last.
     private func update(_ body: (inout OutputMachine, inout BlobOutputStreamState) -> [OutputMachine.Action]) {
-        let (actions, hasPending) = self.state.updateWithoutDelivering { body(&self.machine.locked, &$0) }
+        let (actions, hasPending) = self.machine.update(body)
         for action in actions { self.perform(action) }
         if hasPending { self.state.deliver() }
     }

@@ -69,10 +69,10 @@ struct LockedMachine<Machine, State: Equatable & Sendable>: ~Copyable, @unchecke
         self.state.withValue { body(&self.machine.pointee, $0) }
     }
 
-    /// The machine; use only in an update of ``state``, which holds the lock.
-    var locked: Machine {
-        @inline(__always) get { self.machine.pointee }
-        @inline(__always) nonmutating _modify { yield &self.machine.pointee }
+    /// Runs `body` under the lock, and reports whether observers must be notified of a changed state.
+    @inline(__always)
+    func update<Result>(_ body: (inout Machine, inout State) -> Result) -> (Result, hasPending: Bool) {
+        self.state.updateWithoutDelivering { body(&self.machine.pointee, &$0) }
     }
 }
 

@@ -144,10 +144,15 @@ public struct HTTPServer: Sendable {
         let name = host.contains(":") ? "[\(host)]" : host
         do {
             let channel = try binding.wait()
-            return Listening(channel, connections, host: name, port: channel.localAddress?.port ?? port)
+            // NIO closes the channel later if the system refuses to report its connections.
+            guard channel.isActive, let port = channel.localAddress?.port else { throw ChannelError.alreadyClosed }
+            return Listening(channel, connections, host: name, port: port)
         } catch {
-            guard let error = error as? IOError else { throw BlobError(wrapping: error) }
-            throw BlobError(systemError: error.errnoCode, doing: "Could not listen on \(name):\(port)")
+            let action = "Could not listen on \(name):\(port)"
+            guard let error = error as? IOError else {
+                throw BlobError(.io, "\(action): \(BlobError.text(of: error)).")
+            }
+            throw BlobError(systemError: error.errnoCode, doing: action)
         }
     }
 

@@ -59,8 +59,7 @@ package struct StateFile<State: Codable & Sendable>: Sendable {
         try BlobError.wrapping {
             let separator = self.path.lastIndex(of: "/")
             let folder = separator.map { self.path[..<$0] + "/" } ?? "."
-            try FileManager.default.createDirectory(
-                atPath: String(folder), withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            try createFolder(Array(folder.utf8), permissions: 0o700)
             let descriptor = try Descriptor(
                 String(folder), O_RDONLY | O_DIRECTORY, doing: "Could not open \(folder)")
             let name = separator.map { self.path[self.path.index(after: $0)...] } ?? self.path[...]
@@ -92,11 +91,8 @@ package final class UploadStateLock {
     /// Acquires the lock. Creates the folder if necessary.
     init(path: String, of statePath: String) throws(BlobError) {
         self.path = path
-        try BlobError.wrapping {
-            try FileManager.default.createDirectory(
-                atPath: URL(fileURLWithPath: path).deletingLastPathComponent().path,
-                withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        }
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        try createFolder(Array(folder.utf8), permissions: 0o700)
         while true {
             let file = try Descriptor(
                 path, O_RDWR | O_CREAT | O_NOFOLLOW, permissions: 0o600, doing: "Could not open \(path)")

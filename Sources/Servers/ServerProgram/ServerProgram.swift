@@ -40,6 +40,14 @@ extension ServerProgram {
         }
     }
 
+    /// Serves until a signal ends the process.
+    ///
+    /// - Throws: ``BlobError/Code/io`` if the system closes the socket of the server.
+    package static func serve(_ listening: HTTPServer.Listening) throws {
+        try listening.wait()
+        throw BlobError(.io, "The server no longer listens on \(listening.url).")
+    }
+
     /// Prints an error and ends the process with its status.
     package static func end(with error: BlobError) -> Never {
         self.cleanUp()

@@ -78,7 +78,7 @@ struct ReceiveProgram: ServerProgram {
         }
         let listening = try server.listen(host: host, port: port)
         printer.print(listening.url)
-        try listening.wait()
+        try Self.serve(listening)
     }
 
     /// The time for the reader of standard output to finish after a signal.

@@ -92,7 +92,7 @@ struct ServeProgram: ServerProgram {
         let listening = try HTTPServer(service, limits: self.server.limits()).listen(host: host, port: port)
         let url = listening.url + (token.map { "\($0.text)/" } ?? "")
         try writeAll(Array("\(url)\n".utf8), to: STDOUT_FILENO, named: "standard output")
-        try listening.wait()
+        try Self.serve(listening)
     }
 
     private static func item(
