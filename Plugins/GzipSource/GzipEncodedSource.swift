@@ -67,7 +67,7 @@ final class GzipEncoder: BlobTransform {
 
     private let encodedInfo: (BlobInfo) -> BlobInfo
     private var deflater: Deflater
-    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 64)
+    private let buffer: UnsafeMutableRawBufferPointer
     /// The part of the buffer to deliver.
     private var encodedBytes: UnsafeRawBufferPointer
     /// The number of bytes left to encode; nil before more bytes are collected.
@@ -83,6 +83,8 @@ final class GzipEncoder: BlobTransform {
         // No name, time or system (section 2.3), so that the header is always the same. XFL is set as in zlib: 2 for
         // the smallest output, 4 for the fastest.
         let header = GzipHeader.identification + [8, 0, 0, 0, 0, 0, level == 9 ? 2 : level < 2 ? 4 : 0, 255]
+        // Last, because an initializer that throws does not run `deinit`.
+        self.buffer = .allocate(byteCount: Self.bufferByteCount, alignment: 64)
         self.buffer.copyBytes(from: header)
         self.encodedBytes = UnsafeRawBufferPointer(rebasing: self.buffer[..<header.count])
     }

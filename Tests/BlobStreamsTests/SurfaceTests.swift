@@ -28,7 +28,7 @@ import Testing
         "UnlinkedFile": "a temporary file",
         "WaitSignal": "a semaphore",
         "SingleOpening": "a flag under a lock",
-        "retryingOnInterrupt": "a loop over a system call",
+        "retryingOnInterrupt": "a loop over a system call", "createFolder": "a loop over mkdir(2)",
         "writeAll": "a loop over write(2)", "writeFailure": "an error from errno",
     ]
 

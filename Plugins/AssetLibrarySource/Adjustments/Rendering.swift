@@ -107,7 +107,7 @@ final class RenderingPass {
     private let file: OriginalFile
     private let output: RenderingOutput
     private var header: RenderedHeader
-    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 4096)
+    private let buffer: UnsafeMutableRawBufferPointer
 
     static func makeHasher() -> any BlobHasher { CryptoDigest.sha256.makeHasher() }
 
@@ -125,6 +125,8 @@ final class RenderingPass {
         self.output = try RenderingOutput(
             helper, file.descriptor, plan, of: size, isJPEG: asset.media.mediaType == "image/jpeg",
             quality: rendering.quality)
+        // Last, because an initializer that throws does not run `deinit`.
+        self.buffer = .allocate(byteCount: Self.bufferByteCount, alignment: 4096)
     }
 
     deinit { self.buffer.deallocate() }

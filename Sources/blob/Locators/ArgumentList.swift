@@ -70,7 +70,7 @@ final class LineReader {
     private(set) var number = 0
     private let reader: BlobReader
     private let lineEnding: UInt8
-    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 16)
+    private let buffer: UnsafeMutableRawBufferPointer
     private var rest: ArraySlice<UInt8> = []
 
     /// - Parameters:
@@ -81,6 +81,8 @@ final class LineReader {
     ) throws(BlobError) {
         self.reader = try registry.source(for: argument, context: context).open(context: context)
         self.lineEnding = isZero ? 0 : UInt8(ascii: "\n")
+        // Last, because an initializer that throws does not run `deinit`.
+        self.buffer = .allocate(byteCount: Self.bufferByteCount, alignment: 16)
     }
 
     deinit {
