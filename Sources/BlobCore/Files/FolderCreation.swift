@@ -3,7 +3,7 @@ package import BlobPlatform
 /// Creates a folder and its missing parents; folders that exist remain as they are.
 ///
 /// - Parameters:
-///   - path: The path, which may also be that of a file: this function does not open what exists.
+///   - path: The path of the folder. An existing file at the path is not an error.
 ///   - permissions: The permissions of new folders, before the file mode creation mask is applied.
 /// - Returns: The paths of the new folders, parents first.
 /// - Throws: The error of the system, also if parents were created before it.

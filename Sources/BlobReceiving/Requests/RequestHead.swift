@@ -134,8 +134,8 @@ public final class AnsweredRequest: BodyReceiver {
     /// Creates the receiver of a request with a given answer.
     public convenience init(_ answer: RequestAnswer) { self.init { answer } }
 
-    /// Creates the receiver of a request that is carried out by an action. A request with a body, or one that is cut
-    /// off, is not carried out.
+    /// Creates the receiver of a request that an action carries out. A request with a body, or without its end, is not
+    /// carried out.
     init(_ action: @escaping () throws(BlobError) -> RequestAnswer) { self.action = action }
 
     convenience init(_ status: Int, _ fields: [RequestHead.Field] = [], _ parts: [ReceivedPart] = []) {
