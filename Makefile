@@ -133,7 +133,7 @@ fuzz: setup
 FAULT_RUNS := 0
 FAULT_SEED :=
 faults: setup
-	for product in blob blob-archive-helper blob-receive; do $(BUILD) --product $$product || exit 1; done
+	for product in blob blob-archive-helper blob-receive blob-serve; do $(BUILD) --product $$product || exit 1; done
 	Tests/hostile_archives.py .build/debug/blob --every $(if $(filter 0,$(FAULT_RUNS)),1,5)
 	Tests/SystemCallFaults/run.py .build/debug/blob --runs $(FAULT_RUNS) $(if $(FAULT_SEED),--seed $(FAULT_SEED))
 	Tests/UploadFaults/run.py .build/debug/blob --every $(if $(filter 0,$(FAULT_RUNS)),1,4)

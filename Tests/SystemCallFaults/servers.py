@@ -63,7 +63,8 @@ class Receiver:
     """A `blob-receive`, and the digests of what it reports as complete, by name."""
 
     def __init__(self, program, folder):
-        self.process = subprocess.Popen([program, '--directory', folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            [program, '--directory', folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.url = self.process.stdout.readline().decode().strip()
         self.digests = {}
         self.news = threading.Condition()
