@@ -5,9 +5,9 @@ import BlobIndex
 ///
 /// The first block is decoded by the calling thread, from its beginning and as it is read, so that a short range costs
 /// no more than necessary. Later blocks are decoded ahead as far as memory allows. If a block is not as expected, the
-/// fallback body continues at the byte reached, and its bytes and errors are authoritative. Until then, no byte of a
-/// block is delivered before the block is verified, except in the first block of a format with
-/// ``BlockFormat/prefersStreaming``.
+/// fallback body continues at the byte reached, and its bytes and errors are authoritative; only a wrong checksum that
+/// it would not notice is an error at once. Until then, no byte of a block is delivered before the block is verified,
+/// except in the first block of a format with ``BlockFormat/prefersStreaming``.
 final class BlockStream: LateStream {
     /// A block decoded by any thread, or the beginning of a block that became too large.
     private struct Decoded: Sendable {
@@ -120,7 +120,9 @@ final class BlockStream: LateStream {
             // then continue at the wrong byte.
             let isUnproven = self.expectedPosition != nil && byteOffset > self.openBlock?.startOffset ?? .max
             self.leaveBlocks()
-            guard let content = error as? BlobError, content.isAboutContent, !isUnproven else { throw error }
+            guard let content = error as? BlobError, content.isAboutContent, !isUnproven,
+                !(content.cause is ChecksumDecoder.Mismatch)
+            else { throw error }
             output.removeLast(output.byteCount - start)
             self.fallbackOffset = byteOffset
             return .notYet

@@ -33,8 +33,10 @@ private struct BusySource: ForwardingSource {
             Sample(file: "blocks-small.xz", format: .xz), Sample(file: "streams.xz", format: .xz),
             Sample(file: "unchecked.xz", format: .xz), Sample(file: "sha256.xz", format: .xz),
             Sample(file: "frames.zst", format: .zstd), Sample(file: "seekable.zst", format: .zstd),
-            Sample(file: "streams.bz2", format: .bzip2),
+            Sample(file: "checked-twice.zst", format: .zstd), Sample(file: "streams.bz2", format: .bzip2),
         ]
+        /// With one whose damage the judge does not find.
+        static let all = small + [Sample(file: "checked-table.zst", format: .zstd)]
 
         func bytes() async throws -> Data? { try await Made.optional(self.file) }
     }
@@ -48,7 +50,7 @@ private struct BusySource: ForwardingSource {
         if judged.code == nil { #expect(outcome.bytes.count == judged.bytes.count, "\(what)") }
     }
 
-    @Test(arguments: Sample.small)
+    @Test(arguments: Sample.all)
     func blocksGiveTheBytesOfTheWholeFromEachOffset(_ sample: Sample) async throws {
         guard let bytes = try await sample.bytes() else { return }
         let expected = [UInt8](try await Made.archive(sample.content))
@@ -191,7 +193,24 @@ private struct BusySource: ForwardingSource {
         }
     }
 
-    @Test(arguments: Sample.small)
+    /// Some frames are protected by the checksums in the table alone; others have their own.
+    @Test(arguments: [("checked-table.zst", BlobError.Code.checksumMismatch), ("checked-twice.zst", nil)])
+    func aWrongChecksumInTheTableIsAnErrorIfTheFrameHasNone(_ file: String, _ code: BlobError.Code?) async throws {
+        guard let bytes = try await Made.optional(file) else { return }
+        let expected = [UInt8](try await Made.archive("stream"))
+        try await onThread {
+            // The entries before the footer of 9 bytes have 12 bytes each, of which the last 4 are the checksum.
+            for entry in 1...12 {
+                var changed = bytes
+                changed[bytes.count - 9 - 12 * (entry - 1) - 1] ^= 1
+                let outcome = ReadingOutcome(DecompressedSource(MemorySource(changed), format: .zstd))
+                #expect(outcome.code == code, "the entry \(entry) from the end")
+                #expect(expected.starts(with: outcome.bytes) && (code != nil || outcome.bytes == expected))
+            }
+        }
+    }
+
+    @Test(arguments: Sample.all)
     func blocksKeepTheContract(_ sample: Sample) async throws {
         guard let bytes = try await sample.bytes() else { return }
         let expected = try await Made.archive(sample.content)

@@ -125,6 +125,34 @@ import Testing
         }
     }
 
+    /// The wrong length is that of the compressed bytes, in the local header and the directory.
+    @Test(arguments: [-1000, -1, 1, 5, nil])
+    func errorsOfTheCompressedBytesAreTheSameWithAnIndexAndWithout(lengthChange: Int?) async throws {
+        try await onThread { () throws in
+            var bytes = try Data(contentsOf: self.folder.url("x.zip"))
+            if let lengthChange {
+                for (signature, offset) in [(Data([0x50, 0x4B, 3, 4]), 18), (Data([0x50, 0x4B, 1, 2]), 20)] {
+                    let first = try #require(bytes.range(of: signature))
+                    let second = try #require(bytes.range(of: signature, in: first.upperBound..<bytes.count))
+                    let place = second.lowerBound + offset..<second.lowerBound + offset + 4
+                    let count = bytes[place].reversed().reduce(0) { $0 << 8 | Int($1) } + lengthChange
+                    bytes.replaceSubrange(place, with: (0..<4).map { UInt8(truncatingIfNeeded: count >> (8 * $0)) })
+                }
+            } else {
+                bytes.replaceSubrange(bytes.count / 2..<bytes.count / 2 + 100, with: repeatElement(0xFF, count: 100))
+            }
+            try bytes.write(to: self.folder.url("x.zip"))
+            func error(_ policy: BlobIndexPolicy) throws -> BlobError? {
+                let container = ArchiveContainer(self.file, format: .zip, index: policy)
+                let member = try container.member(.name(Array("large".utf8)), context: BlobContext())
+                return #expect(throws: BlobError.self) { try member.data(upTo: Self.bytes.count + 1) }
+            }
+            let (indexed, plain) = (try error(self.policy), try error(.none))
+            #expect(indexed?.code == plain?.code && indexed?.message == plain?.message)
+            #expect(indexed?.byteOffset == plain?.byteOffset && indexed?.locator == plain?.locator)
+        }
+    }
+
     @Test func aZipWithinADeflatedMemberWithAnIndexIsReadWithoutACopy() async throws {
         try await onThread { () throws in
             let outer = FileSource(path: self.folder.url("y.zip").path)

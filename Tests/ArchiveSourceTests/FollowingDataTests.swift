@@ -89,7 +89,7 @@ import Testing
 
     @Test(arguments: [
         ("small.tar", ArchiveFormat.tar), ("links.cpio", .cpio), ("a.ar", .ar), ("small.7z", .sevenzip),
-        ("stored.rar", .rar),
+        ("stored.rar", .rar), ("version4.rar", .rar),
     ])
     func whatFollowsAnArchiveIsAnErrorAfterItsMembers(_ file: String, _ format: ArchiveFormat) async throws {
         guard let bytes = try await Made.optional(file) else { return }

@@ -315,6 +315,24 @@ enum Made {
         footer = struct.pack("<IBI", len(sizes), 0, 0x8F92EAB1)
         head = struct.pack("<II", 0x184D2A5E, len(table) + len(footer))
         open("seekable.zst", "wb").write(frames + head + table + footer)
+        # The table has the checksums that frames would have; and once they have them. The lengths are those that XXH64
+        # treats differently.
+        import subprocess
+        def packed(data, *options):
+            return subprocess.run(("zstd", "-q", "-c") + options, input=data, stdout=subprocess.PIPE).stdout
+        content, counts = open("stream", "rb").read(), [1, 3, 4, 7, 8, 13, 31, 32, 33, 45, 100]
+        counts.append(len(content) - sum(counts))
+        for name, option in [("checked-table.zst", "--no-check"), ("checked-twice.zst", "--check")]:
+            frames, table, start = b"", b"", 0
+            for count in counts:
+                part = content[start:start + count]
+                start += count
+                frame = packed(part, option, "--stream-size=%d" % count)
+                table += struct.pack("<II", len(frame), count) + packed(part, "--check")[-4:]
+                frames += frame
+            footer = struct.pack("<IBI", len(counts), 0x80, 0x8F92EAB1)
+            head = struct.pack("<II", 0x184D2A5E, len(table) + len(footer))
+            open(name, "wb").write(frames + head + table + footer)
         '
         fi
         command -v xz >/dev/null && xz -c -T1 --block-size=700 -C crc32 stream > blocks-small.xz

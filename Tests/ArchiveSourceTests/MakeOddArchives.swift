@@ -56,6 +56,15 @@ extension Made {
             block(2, 2, bytes([4, 4, 4, 0]) + crc(b'tex' + name) + bytes([0, 1, 1]) + name, b'tex' + name)
             for name in [b'a', b'b', b'c'])
         write('several.rar', rar[:rar.index(block(1, 0, b'\0')) + len(block(1, 0, b'\0'))] + several + block(5, 0, b'\0'))
+        # Before version 5: the headers have the low half of a CRC-32. The second member has a length of 64 bits.
+        def header(kind, flags, fields, data=b''):
+            body = struct.pack('<BHH', kind, flags, 7 + len(fields)) + fields
+            return crc(body)[:2] + body + data
+        def old(name, data, flags=0, high=b''):
+            return header(0x74, 0x8000 | flags, struct.pack('<IIB', len(data), len(data), 3) + crc(data) + struct.pack(
+                '<IBBHI', 0x5A210000, 20, 0x30, len(name), 0o100644) + high + name, data)
+        write('version4.rar', b'Rar!\x1a\7\0' + header(0x73, 0, bytes(6)) + old(b'a', b'first')
+            + old(b'b', b'second', 0x100, bytes(8)) + header(0x7B, 0x4000, b''))
         # LHA, with headers of level 0 and stored members; WARC.
         def crc16(data):
             value = 0

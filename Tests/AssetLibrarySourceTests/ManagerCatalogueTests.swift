@@ -109,6 +109,45 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("digikam4.db", "UPDATE Images SET name = 'p1.mov', album = 1 WHERE name = 'film.mp4'"),
+        ("photo.db", "UPDATE VideoTable SET filename = replace(filename, 'Summer/film.mp4', 'p1.mov')"),
+    ])
+    func theFilmOfALivePhotoIsItsPair(_ name: String, sql: String) throws {
+        let path = try ManagerFixtures.database(name, in: self.folder)
+        try ManagerFixtures.execute(sql, in: path)
+        try self.folder.write("film", to: "p1.mov")
+        let catalogue = try AssetLibrary.catalogue(at: URL(fileURLWithPath: path))
+        let photo = try #require(try catalogue.list().first { $0.name == "p1.jpg" })
+        let pair = try #require(try catalogue.cataloguedAsset(photo.id)?.pairID)
+        let film = try catalogue.cataloguedAsset(pair)
+        #expect(film?.name == "p1.mov" && film?.pairID == photo.id)
+        #expect(try catalogue.list().filter { $0.name == "p2.jpg" }.map(\.pairID) == [nil])
+    }
+
+    /// As Shotwell records a file that it opened in another program.
+    @Test func aPhotoThatAnotherProgramEditedIsItsEditedFile() async throws {
+        let path = try ManagerFixtures.database("photo.db", in: self.folder)
+        let edited = try Data(contentsOf: self.folder.url("p3.jpg"))
+        try self.folder.write([UInt8](edited), to: "p1_modified.jpg")
+        try ManagerFixtures.execute(
+            """
+            CREATE TABLE BackingPhotoTable (id INTEGER PRIMARY KEY, filepath TEXT UNIQUE NOT NULL, timestamp INTEGER,
+                filesize INTEGER, width INTEGER, height INTEGER, original_orientation INTEGER, file_format INTEGER,
+                time_created INTEGER);
+            INSERT INTO BackingPhotoTable
+                VALUES (7, '\(self.folder.path("p1_modified.jpg"))', 1, \(edited.count), 96, 64, 1, 0, 1);
+            UPDATE PhotoTable SET editable_id = 7, orientation = 1, transformations = NULL WHERE id = 5;
+            """, in: path)
+        let catalogue = try AssetLibrary.catalogue(at: URL(fileURLWithPath: path))
+        let all = try catalogue.list()
+        #expect(all.map(\.name) == ["s1.jpg", "s2.jpg", "p3.jpg", "p2.jpg", "p1_modified.jpg", "film.mp4"])
+        #expect(all[4].byteCount == edited.count && all[4].media.pixelWidth == 96)
+        #expect(all[4].adjustment == Adjustment.none)
+        #expect(try catalogue.cataloguedAsset(all[4].id)?.path == all[4].path)
+        #expect(try await catalogue.source(for: all[4].id).data(upTo: 10_000) == edited)
+    }
+
     @Test(arguments: ["digikam4.db", "photo.db"]) func anAssetIsReadByItsURL(_ name: String) async throws {
         let path = try ManagerFixtures.database(name, in: self.folder)
         var registry = BlobRegistry()

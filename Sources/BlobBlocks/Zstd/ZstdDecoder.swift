@@ -49,6 +49,9 @@ final class ZstdDecoder: BlockDecoder {
 
 /// A decoder that also compares a checksum stored separately from the block.
 final class ChecksumDecoder: BlockDecoder {
+    /// The cause of a mismatch: a decoder of the block alone would not notice it.
+    struct Mismatch: Error {}
+
     private let base: any BlockDecoder
     private let expected: UInt32
     private var sum = XXH64()
@@ -60,7 +63,8 @@ final class ChecksumDecoder: BlockDecoder {
         let isAtEnd = try self.base.decode(&input, into: &output)
         output.bytes.withUnsafeBytes { self.sum.update(UnsafeRawBufferPointer(rebasing: $0[start...])) }
         guard !isAtEnd || UInt32(truncatingIfNeeded: self.sum.value) == self.expected else {
-            throw BlobError(.checksumMismatch, "The checksum of a frame differs from the one in the seek table.")
+            throw BlobError(
+                .checksumMismatch, "The checksum of a frame differs from the one in the seek table.", cause: Mismatch())
         }
         return isAtEnd
     }
@@ -112,8 +116,10 @@ extension BlockFormat {
             let (detail, byteCount) = (table.points[index].detail, table.byteCount(of: index))
             let frame = ZstdFrame(bytes[...])
             try context.checkMemory(frame?.windowByteCount ?? 0, for: "A frame of the Zstandard data")
-            let expected = detail >> 32 == 1 ? UInt32(truncatingIfNeeded: detail) : nil
-            let isChecked = expected != nil || frame?.hasChecksum == true
+            let hasChecksum = frame?.hasChecksum == true
+            // The table is a hint, unless only it has a checksum.
+            let expected = detail >> 32 == 1 && !hasChecksum ? UInt32(truncatingIfNeeded: detail) : nil
+            let isChecked = hasChecksum || expected != nil
             return Block(
                 bytes: bytes, byteCount: byteCount, check: isChecked ? ZstdFrame.checksumName : nil,
                 memoryByteCount: bytes.count + 2 * Int(byteCount)
