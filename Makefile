@@ -10,9 +10,12 @@ BLOB := .build/release/blob
 # append t64 to a name.
 DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libsqlite3-dev python3 \
   libarchive13 libbz2-1.0 libcurl4 libgexiv2-2 libisal2 liblzma5 libturbojpeg0 libvips42 libzstd1
-# The tests read through nghttpx, and compare our declarations of these libraries with the original headers. .ci/run,
-# which installs only the packages of the tests, also creates the site of the documentation.
-HEADER_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev liblzma-dev libzstd-dev
+# The tests compare our declarations of these libraries with the original headers, read what these tools write, and read
+# through nginx and nghttpx. .ci/run, which installs only the packages of the tests, also creates the site of the
+# documentation.
+TEST_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev liblzma-dev libzstd-dev \
+  bzip2 curl imagemagick libarchive-tools libimage-exiftool-perl lz4 lzip ncompress nghttp2-proxy nginx-light p7zip-full \
+  pigz python3-markdown strace xz-utils zip zstd
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio nio-moto draft-check fetch-kills fetch-power-cuts s3-check s3-kills form-check test-check picker-check serve-check zip-check spark-check spark-test link-check api-check setup archives \
@@ -88,7 +91,7 @@ LONG_TESTS := ^(ArchiveSource|AssetLibrarySource|BlobCommand|BlobTestSupport|Exa
 # Threads left behind by a test slow down later tests, so at most a hundred threads may remain at the end.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH = 4
 test: export BLOBSTREAMS_THREAD_LIMIT = 100
-test: DEBIAN_PACKAGES += $(HEADER_PACKAGES) nghttp2-proxy python3-markdown
+test: DEBIAN_PACKAGES += $(TEST_PACKAGES)
 test: setup
 	$(BUILD) --build-tests
 	swift test --skip-build --skip '$(LONG_TESTS)'

@@ -235,6 +235,13 @@ enum Made {
             file.write(header('volume', 0, b'V') + pax([('path', 'of Solaris')], b'X') + header('x', 3, b'0') + body(b'sun'))
             file.write(pax([('path', 'linked')]) + header('l', 3, b'1', 'of Solaris') + body(b'sun'))
             file.write(header('two', 3, b'0') + body(b'two') + bytes(1024))
+        # Hard links that declare bytes which do not follow, and, after a record of pax, which look like a header.
+        with open('declared-link.tar', 'wb') as file:
+            file.write(header('one', 3, b'0') + body(b'one') + header('link', 3, b'1', 'one'))
+            file.write(header('two', 3, b'0') + body(b'two') + bytes(1024))
+        with open('header-in-link.tar', 'wb') as file:
+            file.write(pax([('mtime', '1')]) + header('one', 3, b'0') + body(b'one') + header('link', 512, b'1', 'one'))
+            file.write(header('in it', 0, b'0') + header('two', 3, b'0') + body(b'two') + bytes(1024))
         pax_archive = open('odd.tar', 'rb').read()
         open('pax.tar', 'wb').write(pax_archive[1024:])
         with open('links.cpio', 'wb') as file:

@@ -24,6 +24,23 @@ import Testing
         #expect(try await archive.code(.index(15)) == .notFound)
     }
 
+    /// Whether the bytes of a link follow it depends on headers that a jump to it does not read.
+    @Test(arguments: [("declared-link.tar", 3), ("header-in-link.tar", 512)])
+    func aHardLinkHasTheSameBytesHoweverItIsFound(file: String, byteCount: Int) async throws {
+        let bytes = try await Made.archive(file)
+        let folder = try TemporaryFolder()
+        let base = MemorySource(bytes, validator: .strong("1"))
+        let indexed = ArchiveContainer(base, format: .tar, index: .file(folder.path("index")))
+        #expect(try await onThread { try indexed.buildIndex(BlobContext()) })
+        let expected = byteCount == 3 ? Data("one".utf8) : bytes.dropFirst(2560).prefix(512)
+        for archive in [tar(bytes), indexed, ArchiveContainer(SequentialSource(bytes), format: .tar)] {
+            #expect(try await archive.members().map(\.name) == ["one", "link", "two"].map { Array($0.utf8) })
+            #expect(try await archive.data("link") == expected)
+            #expect(try await archive.data(.index(1)) == expected)
+            #expect(try await archive.data("two") == Data("two".utf8))
+        }
+    }
+
     @Test func whatIsNoTimeIsNotTakenForOne() async throws {
         let members = try await tar(Made.archive("times.tar")).members()
         #expect(members.map { $0.modificationTime?.timeIntervalSince1970 } == [0, 0, 0, 0, 1.5, nil])

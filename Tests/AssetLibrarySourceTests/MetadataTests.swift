@@ -25,6 +25,27 @@ import Testing
         #expect(media.captureDate == nil && media.cameraMake == nil)
     }
 
+    /// A crop applies to the picture as rotated by the properties before it (ISO/IEC 14496-12, clap).
+    @Test func aCropOfAHEICIsOfThePictureSoFar() {
+        func size(_ turns: [UInt8]...) -> [Int?] {
+            let media = describe(Pictures.heic(width: 4032, height: 3024, turns: turns))
+            return [media.pixelWidth, media.pixelHeight, media.orientation]
+        }
+        func crop(_ numbers: Int...) -> [UInt8] {
+            box("clap", numbers.flatMap { big($0, 4) } + big(0, 4) + big(1, 4) + big(0, 4) + big(1, 4))
+        }
+        let turn = box("irot", [3])
+        #expect(size(crop(4000, 1, 3000, 1), turn) == [4000, 3000, 6])
+        #expect(size(turn, crop(3000, 1, 4000, 1)) == [4000, 3000, 6])
+        #expect(size(crop(8001, 2, 3001, 1)) == [4001, 3001, nil])
+        #expect(size(box("imir", [1]), crop(4000, 1, 3000, 1)) == [4000, 3000, 2])
+        #expect(size(crop(5000, 1, 3000, 1)) == [4032, 3000, nil])
+        for odd in [crop(1, 0, 1, 1), crop(1, 1, 1, 0), crop(0, 1, 9, 1), box("clap", big(1, 4)), box("irot", [])] {
+            #expect(size(odd) == [4032, 3024, nil])
+        }
+        #expect(size(crop(0xFFFF_FFFF, 1, 0xFFFF_FFFF, 1)) == [4032, 3024, nil])
+    }
+
     /// The first directory of a raw picture is often that of a thumbnail.
     @Test(
         arguments: [

@@ -60,8 +60,12 @@ enum Pictures {
         Array("GIF89a".utf8) + [width, 1, height, 0, 0, 0, 0, 0x3B]
     }
 
-    /// A HEIC of one tile item and a primary one, rotated, with Exif behind the boxes.
-    static func heic(width: Int, height: Int, brand: String = "heic") -> [UInt8] {
+    /// A HEIC of one tile item and a primary one, with Exif behind the boxes.
+    ///
+    /// - Parameter turns: The boxes that crop and rotate the primary one, in order.
+    static func heic(
+        width: Int, height: Int, brand: String = "heic", turns: [[UInt8]] = [box("irot", [3])]
+    ) -> [UInt8] {
         let exif = big(0, 4) + self.tiff(isBigEndian: true)
         let make = { (exifOffset: Int) -> [UInt8] in
             var items: [UInt8] = []
@@ -71,10 +75,10 @@ enum Pictures {
             }
             var properties = box("ispe", big(0, 4) + big(512, 4) + big(512, 4))
             properties += box("ispe", big(0, 4) + big(width, 4) + big(height, 4))
-            properties += box("irot", [3])
+            properties += turns.joined()
             var associations = big(0, 4) + big(2, 4)
             associations += big(1, 2) + [1, 0x81]
-            associations += big(2, 2) + [2, 2, 0x83]
+            associations += big(2, 2) + [UInt8(1 + turns.count), 2] + turns.indices.map { UInt8(0x83 + $0) }
             var location = big(0, 4) + [0x44, 0x00] + big(1, 2)
             location += big(3, 2) + big(0, 2) + big(1, 2)
             location += big(exifOffset, 4) + big(exif.count, 4)

@@ -186,6 +186,8 @@ struct RenderingTests {
         try #require(made.status == 0, "\(made.errors)")
         let library = try #require(self.test).library
         let asset = try library.importAsset(from: MemorySource(try Data(contentsOf: URL(fileURLWithPath: path)))).asset
+        let crop = PictureRectangle(left: 42, top: 12, width: 84, height: 96)
+        try library.setAdjustment(AdjustmentRecipe([.crop(crop), .orientation(6)]), of: asset.id)
         let output = try #require(self.folder).path("rendered.jpg")
         try library.source(for: asset.id).write(to: URL(fileURLWithPath: output))
         let text = try FinishedProcess("exiftool", ["-G1", "-s", "-n", output]).outputText

@@ -9,14 +9,15 @@ final class TarWalker: MemberWalker {
     /// The maximum number of bytes of headers before a single member: 64 MiB.
     private static let maximumHeaderByteCount: Int64 = 64 << 20
 
+    private let base: any BlobInputStreamDataSource
     private let blocks: TarBlocks
     private let context: BlobContext
 
     private(set) var index = -1
     private var isAtEnd = false
     private var globals = TarGlobals()
-    /// True after a pax extension; from then on, hard links may also have bytes.
-    private var isPax = false
+    /// True after a pax extension; from then on, hard links may also have bytes. Nil after a jump, until it matters.
+    private var isPax: Bool? = false
 
     // The current member.
     private var startOffset: Int64 = 0
@@ -34,7 +35,7 @@ final class TarWalker: MemberWalker {
 
     init(over base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
         self.blocks = try TarBlocks(over: base, context)
-        self.context = context
+        (self.base, self.context) = (base, context)
     }
 
     var baseInfo: BlobInfo { self.blocks.scanner.info }
@@ -46,8 +47,7 @@ final class TarWalker: MemberWalker {
         self.blocks.nextOffset = place
         self.index = index - 1
         self.isAtEnd = false
-        // The headers before this position are unknown, but the rules of pax are harmless for other dialects.
-        self.isPax = true
+        self.isPax = nil
     }
 
     func isNamed(_ name: [UInt8]) -> Bool {
@@ -217,9 +217,19 @@ final class TarWalker: MemberWalker {
         case UInt8(ascii: "2")...UInt8(ascii: "6"): return false
         case UInt8(ascii: "1"):
             // In pax, a link may have bytes; old writers declared bytes without storing them; ustar allows either.
-            guard size != 0, dialect == .ustar, !self.isPax else { return size != 0 && dialect == .ustar }
-            return try self.blocks.block(at: Int64(TarHeader.byteCount))?.isChecksumRight != true
+            guard size != 0, dialect == .ustar else { return false }
+            guard self.isPax != true, try self.blocks.block(at: Int64(TarHeader.byteCount))?.isChecksumRight == true
+            else { return true }
+            if self.isPax == nil { self.isPax = try self.followsPax() }
+            return self.isPax == true
         default: return true
         }
+    }
+
+    /// Returns true if a pax extension precedes the current member; reads all headers before it.
+    private func followsPax() throws(BlobError) -> Bool {
+        let walker = try TarWalker(over: self.base, self.context)
+        while try walker.advance(), walker.startOffset < self.startOffset {}
+        return walker.isPax == true
     }
 }
