@@ -41,30 +41,26 @@ import Testing
 
     @Test func thereAreCommands() { #expect(Self.commands.count > 40) }
 
-    @Test(arguments: commands) func theHelpFitsAScreen(command: Command) throws {
+    @Test(arguments: commands) func theHelpFitsAScreenAndTheWholeHelpHasEveryOption(command: Command) throws {
         let help = try Launch((command.path ?? []) + ["--help"]).run()
         let lines = help.text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
         #expect(help.ending == .status(0) && lines.count <= 40, "\(help.text)")
         #expect(lines.allSatisfy { $0.count <= 80 }, "\(help.text)")
         #expect(help.text.contains("USAGE: blob"))
+        let whole = try Launch((command.path ?? []) + ["--help", "all"]).run().text
+        for name in (command.arguments ?? []).flatMap({ $0.names ?? [] }) {
+            let text = name.kind == "long" ? "--\(name.name)" : "-\(name.name)"
+            #expect(whole.contains(" \(text)"), "\(command): \(text)")
+        }
         guard command.subcommands?.isEmpty ?? true else { return }
         let examples = lines.drop { $0 != "EXAMPLES:" }.dropFirst().prefix { !$0.isEmpty }
         #expect(examples.count == 2, "\(help.text)")
-        let whole = try Launch((command.path ?? []) + ["--help", "all"]).run().text
         for example in examples {
             #expect(example.contains("blob \(command)"), "\(example)")
             let own = example.split(separator: "|").first { $0.contains("blob \(command)") } ?? ""
             for word in own.split(separator: " ") where word.hasPrefix("--") {
                 #expect(whole.contains("\(word)"), "\(example)")
             }
-        }
-    }
-
-    @Test(arguments: commands) func theWholeHelpHasEveryOption(command: Command) throws {
-        let help = try Launch((command.path ?? []) + ["--help", "all"]).run().text
-        for name in (command.arguments ?? []).flatMap({ $0.names ?? [] }) {
-            let text = name.kind == "long" ? "--\(name.name)" : "-\(name.name)"
-            #expect(help.contains(" \(text)"), "\(command): \(text)")
         }
     }
 

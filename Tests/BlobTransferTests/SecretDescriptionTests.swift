@@ -44,6 +44,13 @@ import Testing
         #expect(!self.shown(settings).contains("s3cret"))
     }
 
+    /// As a server repeats the field that it got.
+    @Test(arguments: ["me:s3cret", ":s3cret"]) func theEncodedFormOfAURLsCredentialsIsSecret(credentials: String) {
+        let sent = Data(credentials.utf8).base64EncodedString()
+        let secrets = SentSecrets(["http://\(credentials)@host/"], [], BlobTransferSettings())
+        #expect(secrets.removed(from: "Basic \(sent) s3cret") == "Basic *** ***")
+    }
+
     @Test func aProxyThatIsNotUnderstoodIsNotQuotedWithItsPassword() async throws {
         for proxy in ["socks9://me:s3cretPassword@127.0.0.1:1", "http://me:s3cretPassword@[::1:1"] {
             var request = BlobUploadRequest(.put, "http://127.0.0.1:1/")

@@ -20,7 +20,7 @@ extension BlobStatedDigest {
         if field == "Content-MD5" { return values.map { Self(.md5, base64: $0, field) } }
         // A list of algorithms with base64 values, which RFC 9530 encloses in colons (RFC 8941, section 3.3.5).
         return values.flatMap { $0.split(separator: ",") }.compactMap { item in
-            let parts = item.split(separator: "=", maxSplits: 1)
+            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = parts.first?.filter { !$0.isWhitespace }.lowercased() ?? ""
             guard let algorithm = Self.algorithms[name] else { return nil }
             let text = parts.dropFirst().first?.filter { !$0.isWhitespace }.split(separator: ":").first ?? ""

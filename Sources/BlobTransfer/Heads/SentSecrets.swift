@@ -61,7 +61,7 @@ package struct SentSecrets {
         if url.count > base.count { self.add(url[base.endIndex...].dropFirst()) }
         let rest = base.firstRange(of: "://").map { base[$0.upperBound...] } ?? base
         guard let at = rest.prefix(while: { $0 != "/" && $0 != "?" }).lastIndex(of: "@") else { return }
-        let parts = rest[..<at].split(separator: ":", maxSplits: 1)
+        let parts = rest[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         for part in parts { self.add(part) }
         let decoded = parts.map { PercentEncoding.decode($0.utf8).map { String(decoding: $0, as: UTF8.self) } ?? "" }
         self.add(decoded.first ?? "", decoded.dropFirst().first ?? "")
