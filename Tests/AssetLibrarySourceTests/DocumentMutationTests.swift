@@ -74,7 +74,7 @@ import Testing
                 Parser(document: Array(document.utf8)) { bytes in
                     _ = TakeoutDocument(Data(bytes))
                     let name = String(decoding: bytes.prefix(60), as: UTF8.self)
-                    _ = TakeoutDocument.name(for: name, among: ["\(name).json", "a.json"])
+                    _ = TakeoutDocument.match(for: name, documents: ["\(name).json", "a.json"], photos: ["a.jpg"])
                 }
             ]
         }

@@ -37,16 +37,53 @@ import Testing
         #expect(try Sidecar.sidecars(beside: path) == [.aae: Array("x".utf8)])
     }
 
-    /// Names of files are cut to 46 letters before `.json`.
-    @Test func theDocumentOfTakeoutIsFoundByACutName() {
-        let long = String(repeating: "x", count: 50)
-        let found = { (photo: String, document: String) in
-            TakeoutDocument.name(for: photo, among: [document, "a.json", "x.jpg.json"]) == document
+    /// The names that people found in archives of Google Takeout; see the sources of the rules.
+    @Test(arguments: [
+        ("a.jpg", "a.jpg.json", true), ("a.jpg", "a.jpg.supplemental-metadata.json", true),
+        ("a.jpg", "a.jpg.supplemental-m.json", true), ("a.jpg", "a.supplemental-metadata.json", true),
+        ("a.jpg", "a.json", true), ("a.JPG", "a.jpg.json", true), ("a.jpg", "a.JPG.supplemental-metadata.json", true),
+        ("a(1).jpg", "a.jpg(1).json", true), ("a(1).jpg", "a.jpg.supplemental-metadata(1).json", true),
+        ("2021-12-24-edited.jpg", "2021-12-24.jpg.json", false), ("IMG-edited(1).jpg", "IMG.jpg(1).json", false),
+        ("IMG-bearbeitet.jpg", "IMG.jpg.json", false), ("IMG-modifié.JPG", "IMG.jpg.json", false),
+        ("IMG-modifie\u{301}.jpg", "IMG.jpg.json", false), ("IMG-ha editado.jpeg", "IMG.jpg.json", false),
+        ("IMG-編集済み(2).jpg", "IMG.jpg.supplemental-metadata(2).json", false),
+        ("IMG.MOV", "IMG.jpg.json", false), ("IMG.mp4", "IMG.jpg.supplemental-metadata.json", false),
+        ("caf\u{E9}.jpg", "cafe\u{301}.jpg.json", true), ("cafe\u{301}.jpg", "caf\u{E9}.jpg.json", true),
+        ("\(String(repeating: "x", count: 50)).jpg", "\(String(repeating: "x", count: 46)).json", true),
+        ("\(String(repeating: "x", count: 50))(1).jpg", "\(String(repeating: "x", count: 43))(1).json", true),
+        // 22 and 23 of two units each before the limit, and one that the limit would cut in two.
+        ("\(String(repeating: "😀", count: 24)).jpg", "\(String(repeating: "😀", count: 23)).json", true),
+        ("x\(String(repeating: "😀", count: 24)).jpg", "x\(String(repeating: "😀", count: 22)).json", true),
+        ("Screenshot_20241227_105539_Edge.jpg", "Screenshot_20241227_105539_Edge.jpg.supplement.json", true),
+    ])
+    func theDocumentOfTakeoutIsFound(photo: String, document: String, isOwn: Bool) throws {
+        let photos: Set = [photo, "IMG.jpg", "IMG(1).jpg", "IMG(2).jpg", "b.jpg"]
+        let found = TakeoutDocument.match(for: photo, documents: [document, "b.jpg.json"], photos: photos)
+        #expect(found == TakeoutDocument.Match(name: document, isOwn: isOwn))
+        #expect(found.map { Array($0.name.utf8) } == Array(document.utf8))
+        // By the bytes of names, as on a disk.
+        let bytes = Set((photos.union([document])).map { Array($0.utf8) })
+        let onDisk = TakeoutDocument.match(for: photo) { bytes.contains(Array($0.utf8)) }
+        #expect(onDisk == found && onDisk.map { Array($0.name.utf8) } == Array(document.utf8))
+    }
+
+    @Test(arguments: [
+        ("a.jpg", "a.jpg.other.json"), ("b.jpg", "a.json"), ("IMG-1.jpg", "IMG.jpg.json"),
+        ("IMG-bearbeitet.jpg", "IMG.png.json"), ("-edited.jpg", ".jpg.json"), ("PNG.mov", "IMG.jpg.json"),
+        ("\(String(repeating: "x", count: 50)).jpg", "\(String(repeating: "x", count: 45)).json"), ("a", "b.json"),
+    ])
+    func theDocumentOfAnotherPhotoIsNotTaken(photo: String, document: String) {
+        #expect(TakeoutDocument.match(for: photo, documents: [document], photos: [photo, "IMG.jpg"]) == nil)
+    }
+
+    /// A phone that stores both formats describes the adjustment of the HEIC.
+    @Test func theAdjustmentOfAHEICIsNotThatOfTheJPEGBesideIt() throws {
+        for name in ["IMG_1.HEIC", "IMG_1.JPG", "IMG_1.AAE", "IMG_2.JPG", "IMG_2.AAE"] {
+            try self.folder.write("of \(name)", to: name)
         }
-        #expect(found("\(long).jpg", "\(long.prefix(46)).json") && !found("\(long).jpg", "\(long.prefix(45)).json"))
-        #expect(found("\(long)(1).jpg", "\(long.prefix(43))(1).json"))
-        #expect(found("a.jpg", "a.jpg.supplemental-m.json") && !found("a.jpg", "a.jpg.other.json"))
-        #expect(TakeoutDocument.name(for: "b.jpg", among: ["a.json"]) == nil)
+        #expect(try self.beside("IMG_1.HEIC")[.aae] == Array("of IMG_1.AAE".utf8))
+        #expect(try self.beside("IMG_1.JPG").isEmpty)
+        #expect(try self.beside("IMG_2.JPG")[.aae] == Array("of IMG_2.AAE".utf8))
     }
 
     @Test func oneThatComesOrChangesLaterIsSeenBesideAnUntouchedFile() throws {

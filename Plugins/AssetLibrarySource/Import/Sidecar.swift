@@ -35,7 +35,7 @@ enum Sidecar {
     ///
     /// The longer name `NAME.EXT.xmp` distinguishes pictures that differ only in their extensions. If the folder
     /// contains both `NAME.jpg` and a raw picture `NAME.EXT`, then `NAME.xmp` belongs to the raw picture, provided that
-    /// the extension of the raw picture is entirely in lower or upper case.
+    /// the extension of the raw picture is entirely in lower or upper case. Likewise, `NAME.AAE` belongs to the HEIC.
     ///
     /// - Parameter exists: Returns true if the folder contains a file with this name.
     static func names(
@@ -52,7 +52,9 @@ enum Sidecar {
             let raw = isRaw ? nil : first(stem, self.rawExtensions.lazy.flatMap { [$0, $0.uppercased()] })
             xmp = raw == nil ? shared : nil
         }
-        let aae = first(stem, ["AAE", "aae"])
+        // A camera that stores a photo in both formats describes the adjustment of the HEIC.
+        let isBesideHEIC = suffix?.lowercased() != "heic" && first(stem, ["HEIC", "heic"]) != nil
+        let aae = isBesideHEIC ? nil : first(stem, ["AAE", "aae"])
         return [aae.map { (.aae, $0) }, xmp.map { (.xmp, $0) }].compactMap { $0 }
     }
 
@@ -99,7 +101,7 @@ package struct TakeoutDocument {
 
     /// The maximum length in bytes; the documents of photos have one or two thousand bytes.
     package static let byteLimit = 1 << 20
-    /// The length to which Takeout truncates the name before `.json`.
+    /// The number of UTF-16 units to which Takeout truncates the name before `.json`.
     private static let maximumNameLength = 46
     private static let suffix = ".supplemental-metadata"
 
@@ -116,38 +118,109 @@ package struct TakeoutDocument {
         self.location = isPlace ? (latitude, longitude) : nil
     }
 
-    /// Returns the name of the document for a photo among the names in a folder; nil if not found.
-    ///
-    /// Recognises `a.jpg.json`, `a.jpg.supplemental-metadata.json` and its truncated forms, the number of `a(1).jpg` at
-    /// the end, as in `a.jpg(1).json`, and `a-edited.jpg`, which shares the document of `a.jpg`.
-    ///
-    /// - Complexity: O(length of the name), regardless of the number of documents.
-    package static func name(for photo: String, among documents: Set<String>) -> String? {
-        documents.isEmpty ? nil : self.name(for: photo, where: documents.contains)
+    /// A document found by its name.
+    package struct Match: Equatable {
+        package var name: String
+        /// False if the photo is an edited copy or the film of the one that the document describes.
+        package let isOwn: Bool
     }
 
-    /// Returns the name of the document for a photo; nil if not found.
+    /// Returns the document for a photo among the names in a folder; nil if not found.
     ///
-    /// Recognises the same names as ``name(for:among:)``.
+    /// - Complexity: O(length of the name), regardless of the number of files.
+    package static func match(for photo: String, documents: Set<String>, photos: Set<String>) -> Match? {
+        guard !documents.isEmpty else { return nil }
+        var found = self.match(for: photo) { documents.contains($0) || photos.contains($0) }
+        // Equal strings may have different bytes, and only those in the set name a file.
+        if let name = found?.name, let index = documents.firstIndex(of: name) { found?.name = documents[index] }
+        return found
+    }
+
+    /// Returns the document for a photo; nil if not found.
+    ///
+    /// Recognises the names that Takeout writes for `a.jpg`, and what archives and file systems make of them:
+    /// - `a.jpg.json` and `a.jpg.supplemental-metadata.json`, without the extension too, each truncated to 46 UTF-16
+    ///   units (ente/ente#4956, simulot/immich-go#35);
+    /// - the number of `a(1).jpg` at the end, as in `a.jpg(1).json` (ente/ente#4956);
+    /// - for `a-edited.jpg`, and for copies with a word of another language, such as `a-bearbeitet.jpg` or
+    ///   `a-ha editado(1).jpg`, the document of the photo that was edited (mattwilson1024/google-photos-exif#49,
+    ///   garzj/google-photos-migrate#5, TheLastGimbus/GooglePhotosTakeoutHelper#217);
+    /// - for the film of a Live Photo, the document of its picture;
+    /// - an extension in another case, and the other Unicode normalization form.
     ///
     /// - Parameter exists: Returns true if the folder contains a file with this name.
-    static func name(for photo: String, where exists: (String) -> Bool) -> String? {
-        let (stem, ext) = ((photo as NSString).deletingPathExtension, (photo as NSString).pathExtension)
-        var names = [(photo, "")]
-        if stem.hasSuffix(")"), let open = stem.lastIndex(of: "("), Int(stem[open...].dropFirst().dropLast()) != nil {
-            names.append(("\(stem[..<open]).\(ext)", String(stem[open...])))
-        }
-        if stem.hasSuffix("-edited") { names.append(("\(stem.dropLast(7)).\(ext)", "")) }
-        for (name, number) in names {
-            let longest = name + self.suffix
-            let shortest = min(name.count, max(1, self.maximumNameLength - number.count))
-            // Tries the whole name first, and then the truncated names.
-            let candidates = ([name.count] + Array(shortest...longest.count)).lazy.flatMap { count in
-                ["json", "JSON"].map { "\(longest.prefix(count))\(number).\($0)" }
-            }
-            if let found = candidates.first(where: exists) { return found }
+    static func match(for photo: String, where exists: (String) -> Bool) -> Match? {
+        if let name = self.name(of: photo, where: exists) { return Match(name: name, isOwn: true) }
+        for case let original? in [self.edited(photo, where: exists), self.picture(ofFilm: photo, where: exists)] {
+            if let name = self.name(of: original, where: exists) { return Match(name: name, isOwn: false) }
         }
         return nil
+    }
+
+    /// Returns the name of the photo of which this photo is an edited copy; nil if it is none.
+    private static func edited(_ photo: String, where exists: (String) -> Bool) -> String? {
+        let (whole, ext) = self.split(photo)
+        let (stem, number) = self.splitNumber(whole)
+        guard let dash = stem.lastIndex(of: "-"), dash > stem.startIndex else { return nil }
+        let word = stem[dash...].dropFirst()
+        guard !word.isEmpty, word.allSatisfy({ $0.isLetter || $0 == " " }) else { return nil }
+        let original = "\(stem[..<dash])\(number)"
+        let found = LivePhotoNames.variants(ofExtension: ext).lazy.map { "\(original).\($0)" }.first(where: exists)
+        return found ?? (word == "edited" ? "\(original).\(ext)" : nil)
+    }
+
+    private static func picture(ofFilm photo: String, where exists: (String) -> Bool) -> String? {
+        LivePhotoNames.isFilm(photo) ? LivePhotoNames.pair(of: photo, where: exists) : nil
+    }
+
+    private static func split(_ name: String) -> (stem: String, ext: String) {
+        ((name as NSString).deletingPathExtension, (name as NSString).pathExtension)
+    }
+
+    /// Splits off a number such as `(1)` at the end.
+    private static func splitNumber(_ stem: String) -> (stem: Substring, number: Substring) {
+        guard stem.hasSuffix(")"), let open = stem.lastIndex(of: "("), Int(stem[open...].dropFirst().dropLast()) != nil
+        else { return (stem[...], "") }
+        return (stem[..<open], stem[open...])
+    }
+
+    /// Returns the name of the document that describes this very photo; nil if not found.
+    private static func name(of photo: String, where exists: (String) -> Bool) -> String? {
+        let (whole, ext) = self.split(photo)
+        let (stem, number) = self.splitNumber(whole)
+        // The likeliest names first.
+        let extensions = ext.isEmpty ? [] : [ext, ext.lowercased(), ext.uppercased()].map { ".\($0)" }
+        for ext in extensions + [""] {
+            for (base, number) in [("\(whole)\(ext)", ""), ("\(stem)\(ext)", number)] {
+                for form in self.normalizationForms(of: base) {
+                    if let found = self.candidates(form, number).first(where: exists) { return found }
+                }
+            }
+        }
+        return nil
+    }
+
+    /// Returns the names of a document from the whole name of a photo to the shortest that Takeout may truncate it to.
+    private static func candidates(_ name: String, _ number: Substring) -> some Sequence<String> {
+        let longest = name + self.suffix
+        let (units, nameCount) = (longest.utf16, name.utf16.count)
+        func end(_ count: Int) -> String.Index? {
+            units.index(units.startIndex, offsetBy: count).samePosition(in: longest.unicodeScalars)
+        }
+        var shortest = min(nameCount, max(1, self.maximumNameLength - number.utf16.count))
+        // A character of two units is not cut in two.
+        if end(shortest) == nil { shortest -= 1 }
+        return ([nameCount] + Array(shortest...units.count)).lazy.compactMap(end).flatMap { end in
+            ["json", "JSON"].map { "\(longest[..<end])\(number).\($0)" }
+        }
+    }
+
+    private static func normalizationForms(of name: String) -> [String] {
+        let forms = [name, name.precomposedStringWithCanonicalMapping, name.decomposedStringWithCanonicalMapping]
+        // Strings of different forms are equal.
+        return forms.reduce(into: []) { all, form in
+            if !all.contains(where: { $0.utf8.elementsEqual(form.utf8) }) { all.append(form) }
+        }
     }
 }
 #endif

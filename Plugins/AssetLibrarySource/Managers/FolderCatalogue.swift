@@ -120,7 +120,7 @@ struct FolderCatalogue: AssetCatalogue {
         asset.media = MediaDescription(fileName: name)
         asset.pairID = LivePhotoNames.pair(of: name, where: exists).map { Self.id(prefix + [$0]) }
         var sidecars = Sidecar.names(beside: name, where: exists)
-        if let document = TakeoutDocument.name(for: name, where: exists) { sidecars.append(document) }
+        if let document = TakeoutDocument.match(for: name, where: exists) { sidecars.append(document.name) }
         asset.sidecarPaths = sidecars.map { "\(base)/\($0)" }
         return asset
     }
@@ -159,6 +159,15 @@ struct FolderCatalogue: AssetCatalogue {
 enum LivePhotoNames {
     private static let pictureExtensions = ["HEIC", "heic", "JPG", "jpg", "JPEG", "jpeg"]
     private static let filmExtensions = ["MOV", "mov", "MP4", "mp4"]
+
+    static func isFilm(_ name: String) -> Bool {
+        LibraryFolder.fileExtension(ofName: name).map(self.filmExtensions.contains) ?? false
+    }
+
+    /// Returns an extension, and those that an edited copy may have instead.
+    static func variants(ofExtension ext: String) -> [String] {
+        [ext, ext.lowercased(), ext.uppercased()] + self.pictureExtensions
+    }
 
     /// Returns the name of the other half; nil if not found. Only names are compared, so unrelated files may match.
     static func pair(of name: String, where exists: (String) -> Bool) -> String? {

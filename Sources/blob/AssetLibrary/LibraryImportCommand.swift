@@ -134,8 +134,9 @@ struct ImportedFolder {
     private(set) var paths: [[UInt8]] = []
     /// The errors for entries that are not files, and for folders that cannot be read.
     let errors: [BlobError]
-    /// The names of the JSON files, keyed by the path of their folder.
+    /// The names of the JSON files and of the assets, keyed by the path of their folder.
     private var documents: [[UInt8]: Set<String>] = [:]
+    private var names: [[UInt8]: Set<String>] = [:]
     /// The paths, without extensions, of files that have adjustments or metadata.
     private var withSidecars: Set<[UInt8]> = []
 
@@ -155,7 +156,9 @@ struct ImportedFolder {
             case "json": self.documents[whole.folder, default: []].insert(name)
             case let suffix where Self.sidecarExtensions.contains(suffix):
                 self.withSidecars.insert(whole.dropLast(suffix.utf8.count + 1).lowercasedASCII)
-            default: self.paths.append(whole)
+            default:
+                self.paths.append(whole)
+                self.names[whole.folder, default: []].insert(name)
             }
         }
     }
@@ -174,14 +177,17 @@ struct ImportedFolder {
         origin.isReference = isReference
         let stem = path.dropLast((name as NSString).pathExtension.utf8.count + 1).lowercasedASCII
         origin.hasSidecars = self.withSidecars.contains(stem) || self.withSidecars.contains(path.lowercasedASCII)
-        let document = TakeoutDocument.name(for: name, among: self.documents[path.folder] ?? [])
-        let documentPath = document.map { path.folder + Array("/\($0)".utf8) }
+        let document = TakeoutDocument.match(
+            for: name, documents: self.documents[path.folder] ?? [], photos: self.names[path.folder] ?? [])
+        let documentPath = document.map { path.folder + Array("/\($0.name)".utf8) }
         guard let documentPath, let facts = TakeoutDocument(path: documentPath) else { return (origin, nil) }
-        (origin.documentPath, origin.title) = (documentPath, facts.title)
+        // An edited copy and a film have names of their own.
+        let title = document?.isOwn == true ? facts.title : nil
+        (origin.documentPath, origin.title) = (documentPath, title)
         (origin.captureDate, origin.captureOffset) = (facts.captureDate, "+00:00")
         if facts.captureDate == nil { origin.captureOffset = nil }
         origin.location = facts.location
-        return (origin, facts.title)
+        return (origin, title)
     }
 }
 

@@ -190,7 +190,8 @@ import Testing
         #expect(outcome.ending == .status(0), "\(outcome.errorText)")
         let lines = try self.library.run("library", "ls", "-l").text.split(separator: "\n")
         #expect(lines.count == 6)
-        #expect(lines.count { $0.contains("2020-01-02T03:04:05") && $0.contains("  Title of ") } == 5)
+        #expect(lines.count { $0.contains("2020-01-02T03:04:05") } == 5)
+        #expect(lines.count { $0.contains("  Title of ") } == 4 && lines.contains { $0.hasSuffix("  e-edited.jpg") })
         #expect(lines.contains { $0.hasSuffix("  f.jpg") })
     }
 
