@@ -18,7 +18,7 @@ TEST_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev libl
   pigz python3-markdown strace xz-utils zip zstd
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio nio-moto draft-check fetch-kills fetch-power-cuts s3-check s3-kills form-check test-check picker-check serve-check zip-check spark-check spark-test link-check api-check setup archives \
+.PHONY: all demo demo-picture test sanitize thread-streams thread-transfers fuzz faults asset-changes soak nio nio-moto draft-check fetch-kills fetch-power-cuts s3-check s3-kills form-check test-check picker-check serve-check zip-check spark-check spark-test link-check api-check setup archives \
   release install dist deb deb-check reproduce-check darwin-check docs benchmark benchmark-check clean
 
 all: release
@@ -97,26 +97,32 @@ test: setup
 	swift test --skip-build --skip '$(LONG_TESTS)'
 	swift test --skip-build --filter '$(LONG_TESTS)'
 
-# The thread sanitizer checks the modules with threads, one test at a time, because it would make concurrent tests time
-# out. The address sanitizer and the leak checker check everything, and undefined behaviour in C ends the process. All
-# increase memory use, so tests that measure memory are skipped, as are tests of a helper process's restrictions, which
-# a sanitizer weakens.
+# The thread sanitizer checks the modules with threads, one test at a time on each core, because it would make concurrent
+# tests time out. The address sanitizer and the leak checker check everything but the parsing of arguments, and undefined
+# behaviour in C ends the process. All increase memory use, so tests that measure memory are skipped, as are tests of a
+# helper process's restrictions, which a sanitizer weakens.
 UNDEFINED := -Xcc -fsanitize=undefined -Xcc -fsanitize-trap=undefined
 THREAD_TESTS := .build-thread/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing --no-parallel
 
 sanitize: setup
 	swift build --build-tests --sanitize=thread --scratch-path .build-thread
+	$(MAKE) -j 2 thread-streams thread-transfers
+	swift build --build-tests --sanitize=address $(UNDEFINED) --scratch-path .build-address
+	ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp:print_suppressions=0 \
+	  SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 \
+	  .build-address/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing \
+	  --skip 'HelpTests|UsageTests|CompletionTests|OpenReadersTests|tenThousandIdleStreams|ThreadShortageTests|TaskSignalTests|RandomCancellationTests|aHelperWithoutMemoryIsALimit|aHelperHasNeitherFiles|SystemDoesNotConfineItsHelper|aHelperThatIsNotConfined|aHelperThatCrashesIsNamed|aHelperHasItsOwnDescriptors|everyOutcomeOfACatalogueIsTyped|aThumbnailIsAJPEGOrItsLibraryIsMissing|aMappedFileIsUploadedInLessMemory|aSmallReadTakesLittleMemory'
+
+thread-streams:
 	$(THREAD_TESTS) --filter '^(BlobStreamsTests|BlobStreamsTestingTests|BlobURLSessionTests|FileSourceTests)\.' \
 	  --skip 'Hammer|Reentry|OpenReadersTests|tenThousandIdleStreams|ThreadShortageTests'
 	$(THREAD_TESTS) --filter '^ConformanceTests\.' --skip 'Reentry|OpenReadersTests|RandomCancellationTests'
 	$(THREAD_TESTS) --filter Reentry
 	$(THREAD_TESTS) --filter Hammer
+
+thread-transfers:
 	$(THREAD_TESTS) --filter '^(GzipSourceTests|HTTPSourceTests|BlobTransferTests|S3SourceTests|BlobReceivingTests)\.' \
 	  --skip 'TaskSignalTests|aRecordThatIsCutAnywhereIsReadAsFarAsItGoes'
-	swift build --build-tests --sanitize=address $(UNDEFINED) --scratch-path .build-address
-	ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp:print_suppressions=0 \
-	  .build-address/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing \
-	  --skip 'OpenReadersTests|tenThousandIdleStreams|ThreadShortageTests|TaskSignalTests|RandomCancellationTests|aHelperWithoutMemoryIsALimit|aHelperHasNeitherFiles|SystemDoesNotConfineItsHelper|aHelperThatIsNotConfined|aHelperThatCrashesIsNamed|aHelperHasItsOwnDescriptors|everyOutcomeOfACatalogueIsTyped|aThumbnailIsAJPEGOrItsLibraryIsMissing|aMappedFileIsUploadedInLessMemory|aSmallReadTakesLittleMemory'
 
 # Feeds mutated inputs to the parsers in FUZZ_TARGETS (all by default) for FUZZ_SECONDS in total, on Linux. A FUZZ_SEED
 # other than 0 produces the same inputs in each run. Compiled like the release, so that dependencies are not rebuilt.
