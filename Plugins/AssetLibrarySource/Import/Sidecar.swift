@@ -190,9 +190,13 @@ package struct TakeoutDocument {
         let (stem, number) = self.splitNumber(whole)
         // The likeliest names first.
         let extensions = ext.isEmpty ? [] : [ext, ext.lowercased(), ext.uppercased()].map { ".\($0)" }
-        for ext in extensions + [""] {
-            for (base, number) in [("\(whole)\(ext)", ""), ("\(stem)\(ext)", number)] {
-                for form in self.normalizationForms(of: base) {
+        for ext in self.different(extensions) + [""] {
+            let bases = [("\(whole)\(ext)", ""), ("\(stem)\(ext)", number)]
+            for (base, number) in bases.prefix(number.isEmpty ? 1 : 2) {
+                let (composed, decomposed) = (
+                    base.precomposedStringWithCanonicalMapping, base.decomposedStringWithCanonicalMapping
+                )
+                for form in self.different([base, composed, decomposed]) {
                     if let found = self.candidates(form, number).first(where: exists) { return found }
                 }
             }
@@ -215,11 +219,10 @@ package struct TakeoutDocument {
         }
     }
 
-    private static func normalizationForms(of name: String) -> [String] {
-        let forms = [name, name.precomposedStringWithCanonicalMapping, name.decomposedStringWithCanonicalMapping]
-        // Strings of different forms are equal.
-        return forms.reduce(into: []) { all, form in
-            if !all.contains(where: { $0.utf8.elementsEqual(form.utf8) }) { all.append(form) }
+    /// Removes names whose bytes occur earlier; strings in different normalization forms are equal.
+    private static func different(_ names: [String]) -> [String] {
+        names.reduce(into: []) { all, name in
+            if !all.contains(where: { $0.utf8.elementsEqual(name.utf8) }) { all.append(name) }
         }
     }
 }
