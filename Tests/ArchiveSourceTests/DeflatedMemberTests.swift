@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    /// The wrong length is that of the compressed bytes, in the local header and the directory.
+    /// The local header and the directory state the same wrong compressed length.
     @Test(arguments: [-1000, -1, 1, 5, nil])
     func errorsOfTheCompressedBytesAreTheSameWithAnIndexAndWithout(lengthChange: Int?) async throws {
         try await onThread { () throws in

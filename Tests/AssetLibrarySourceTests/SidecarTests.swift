@@ -51,7 +51,7 @@ import Testing
         ("caf\u{E9}.jpg", "cafe\u{301}.jpg.json", true), ("cafe\u{301}.jpg", "caf\u{E9}.jpg.json", true),
         ("\(String(repeating: "x", count: 50)).jpg", "\(String(repeating: "x", count: 46)).json", true),
         ("\(String(repeating: "x", count: 50))(1).jpg", "\(String(repeating: "x", count: 43))(1).json", true),
-        // 22 and 23 of two units each before the limit, and one that the limit would cut in two.
+        // Each of these characters has two units; the limit falls between two of them, or within one.
         ("\(String(repeating: "😀", count: 24)).jpg", "\(String(repeating: "😀", count: 23)).json", true),
         ("x\(String(repeating: "😀", count: 24)).jpg", "x\(String(repeating: "😀", count: 22)).json", true),
         ("Screenshot_20241227_105539_Edge.jpg", "Screenshot_20241227_105539_Edge.jpg.supplement.json", true),

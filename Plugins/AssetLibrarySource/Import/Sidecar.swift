@@ -121,7 +121,7 @@ package struct TakeoutDocument {
     /// A document found by its name.
     package struct Match: Equatable {
         package var name: String
-        /// False if the photo is an edited copy or the film of the one that the document describes.
+        /// False if the document describes the original of this edited copy, or the picture of this film.
         package let isOwn: Bool
     }
 
@@ -157,7 +157,7 @@ package struct TakeoutDocument {
         return nil
     }
 
-    /// Returns the name of the photo of which this photo is an edited copy; nil if it is none.
+    /// Returns the name of the original of an edited copy; nil if the name is not that of an edited copy.
     private static func edited(_ photo: String, where exists: (String) -> Bool) -> String? {
         let (whole, ext) = self.split(photo)
         let (stem, number) = self.splitNumber(whole)
