@@ -11,11 +11,11 @@ BLOB := .build/release/blob
 DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libsqlite3-dev python3 \
   libarchive13 libbz2-1.0 libcurl4 libgexiv2-2 libisal2 liblzma5 libturbojpeg0 libvips42 libzstd1
 # The tests compare our declarations of these libraries with the original headers, read what these tools write, and read
-# through nginx and nghttpx. .ci/run, which installs only the packages of the tests, also creates the site of the
-# documentation.
+# through nghttpx. .ci/run, which installs only the packages of the tests, also creates the site of the documentation.
+# Tests with nginx, which Debian starts on port 80 when it is installed, run only where it is present.
 TEST_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev liblzma-dev libzstd-dev \
-  bzip2 curl imagemagick libarchive-tools libimage-exiftool-perl lz4 lzip ncompress nghttp2-proxy nginx-light p7zip-full \
-  pigz python3-markdown strace xz-utils zip zstd
+  bzip2 curl imagemagick libarchive-tools libimage-exiftool-perl lz4 lzip ncompress nghttp2-proxy p7zip-full pigz \
+  python3-markdown strace xz-utils zip zstd
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: all demo demo-picture test sanitize thread-streams thread-transfers fuzz faults asset-changes soak nio nio-moto draft-check fetch-kills fetch-power-cuts s3-check s3-kills form-check test-check picker-check serve-check zip-check spark-check spark-test link-check api-check setup archives \

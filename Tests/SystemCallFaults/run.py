@@ -143,7 +143,7 @@ class Suite:
         outcome['status'] = 0 if is_asked else process.returncode
         outcome['errors'] = stderr.decode(errors='replace')
         # The thread of transfers waits for at most a minute, each time, for what nobody can send it.
-        if outcome['wrong'] == 'does not end' and mode == 'on' and outcome['call'] == 'send':
+        if outcome['wrong'] == 'does not end' and mode == 'on' and outcome['call'] == 'send' and not use.requests:
             with self.lock:
                 self.limits['threads that cannot be woken take minutes'] += 1
             shutil.rmtree(output, ignore_errors=True)

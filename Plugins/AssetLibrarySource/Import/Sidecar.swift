@@ -157,7 +157,7 @@ package struct TakeoutDocument {
         return nil
     }
 
-    /// Returns the name of the original of an edited copy; nil if the name is not that of an edited copy.
+    /// Returns the name of the original of an edited copy; nil for any other photo.
     private static func edited(_ photo: String, where exists: (String) -> Bool) -> String? {
         let (whole, ext) = self.split(photo)
         let (stem, number) = self.splitNumber(whole)

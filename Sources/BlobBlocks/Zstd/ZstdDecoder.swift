@@ -50,7 +50,9 @@ final class ZstdDecoder: BlockDecoder {
 /// A decoder that also compares a checksum stored separately from the block.
 final class ChecksumDecoder: BlockDecoder {
     /// The cause of a mismatch: a decoder of the block alone would not notice it.
-    struct Mismatch: Error {}
+    struct Mismatch: Error, CustomStringConvertible {
+        var description: String { "The frame has no checksum of its own." }
+    }
 
     private let base: any BlockDecoder
     private let expected: UInt32
